@@ -1,4 +1,4 @@
-"""fluid.contrib: what Fluid had beside its main modules. Its decoders and layers are there."""
+"""fluid.contrib: Fluid's additions to its main modules. The decoders and layers are supported."""
 
 from typing import TYPE_CHECKING
 

@@ -20,9 +20,9 @@ from ..state.scope import Scope, scope_guard
 class Inferencer:
     """Builds a program by `infer_func`, and loads its parameters.
 
-    infer_func: builds the net in the default programs; returns the variable that is predicted.
-    param_path: the folder that Trainer.save_params wrote. place: default the first GPU that JAX
-    sees, or the CPU. parallel: accepted; predictions run on one device, and give the same values.
+    infer_func: builds the net in the default programs; returns the predicted variable. param_path:
+    the folder that Trainer.save_params wrote. place: default the first GPU that JAX sees, or the
+    CPU. parallel: accepted; predictions run on one device, with the same values.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class Inferencer:
         self.inference_program = program.clone(for_test=True)
 
     def infer(self, inputs: Mapping[str, Any], return_numpy: bool = True) -> list[Any]:
-        """What is predicted, in a list. inputs: name -> array or tensor. return_numpy: False for
+        """The predictions, in a list. inputs: name -> array or tensor. return_numpy: False for
         tensors, which may have a LoD.
 
-        Raises FluidTypeError for inputs that are no dict.
+        Raises FluidTypeError for inputs that are not a dict.
         """
         if not isinstance(inputs, Mapping):
             raise FluidTypeError(

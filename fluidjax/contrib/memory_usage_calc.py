@@ -1,4 +1,4 @@
-"""fluid.contrib.memory_usage: how large a program's values are, added up."""
+"""fluid.contrib.memory_usage: the total size of a program's values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
     """1.05 and 1.1 times the bytes of all that the ops of block 0 write, each name once, and their
     unit: B, KB or MB.
 
-    A dimension of -n counts as n * batch_size. No liveness and no compiler is asked: fluid.memory
-    predicts what a step really needs. Raises FluidTypeError for another thing than a Program,
+    A dimension of -n counts as n * batch_size. Liveness and the compiler are not considered;
+    fluid.memory predicts what a step really needs. Raises FluidTypeError unless given a Program,
     FluidValueError for a batch_size below 1 and for a variable with several open dimensions.
     """
     if not isinstance(program, Program):

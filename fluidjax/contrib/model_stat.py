@@ -18,7 +18,7 @@ _COUNTED = "conv2d, depthwise_conv2d, pool2d, mul (of fc), batch_norm, " + ", ".
 
 
 class _Counts(NamedTuple):
-    """What one op has: shapes without the batch, parameters, floating-point operations."""
+    """The figures of one op: shapes without the batch, parameters, floating-point operations."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -30,9 +30,9 @@ def summary(main_prog: Program) -> None:
     """Print a row for each convolution, pooling, fc, batch_norm and activation: shapes, parameters,
     operations; then totals.
 
-    As 1.8.5 counts: a multiplication and an addition are two operations in convolutions and one in
-    an fc, whose bias is one parameter; an activation counts the batch too, so it counts negatively
-    where that is -1. Raises FluidTypeError for another thing than a Program.
+    Counted as in 1.8.5: a multiplication and an addition are two operations in convolutions and one
+    in an fc, whose bias is one parameter; an activation also counts the batch, so the count is
+    negative if that is -1. Raises FluidTypeError unless given a Program.
     """
     if not isinstance(main_prog, Program):
         raise FluidTypeError(f"summary takes a Program, not {type(main_prog).__name__}")
@@ -54,7 +54,7 @@ def summary(main_prog: Program) -> None:
 
 
 def _counts(op: Operator) -> _Counts | None:
-    """What an op has; None for one that is not counted."""
+    """The figures of an op; None for one that is not counted."""
     if op.type in ("conv2d", "depthwise_conv2d"):
         before, after = _shape(op, op.input("Input")), _shape(op, op.output("Output"))
         c_out, c_in, height, width = _shape(op, op.input("Filter"))

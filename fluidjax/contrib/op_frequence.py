@@ -14,9 +14,8 @@ def op_freq_statistic(program: Program) -> tuple[list[tuple[str, int]], list[tup
     """(op type, count) and ("type->type", count) of block 0, the most frequent first, equal counts
     in order of occurrence.
 
-    Ops that write parameters alone do not count, nor do parameters as what ties two ops. Pairs
-    stand in the order of the reading ops' types. Raises FluidTypeError for another thing than a
-    Program.
+    Ops that write only parameters do not count, and parameters do not connect two ops. Pairs are in
+    the order of the reading ops' types. Raises FluidTypeError unless given a Program.
     """
     if not isinstance(program, Program):
         raise FluidTypeError(f"op_freq_statistic takes a Program, not {type(program).__name__}")

@@ -1,4 +1,4 @@
-"""fluid.contrib.Trainer of Paddle 0.14 to 1.2: a training loop that tells a function what happens."""
+"""fluid.contrib.Trainer of Paddle 0.14 to 1.2: a training loop that reports events to a function."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class EndEpochEvent:
 
 @dataclass
 class BeginStepEvent:
-    """A step begins. epoch, step: their numbers, from 0. fetch_metrics: set it to False where this
-    step's metrics are not wanted.
+    """A step begins. epoch, step: their numbers, from 0. fetch_metrics: set it to False to skip
+    this step's metrics.
     """
 
     epoch: int
@@ -54,8 +54,8 @@ class BeginStepEvent:
 
 @dataclass
 class EndStepEvent:
-    """A step has ended. epoch, step: their numbers. metrics: the values of what train_func
-    returned, [] where none were wanted.
+    """A step has ended. epoch, step: their numbers. metrics: the values of train_func's results, []
+    if skipped.
     """
 
     epoch: int
@@ -64,11 +64,11 @@ class EndStepEvent:
 
 
 class CheckpointConfig:
-    """Where and how often a Trainer saves what it needs to go on.
+    """Where and how often a Trainer saves checkpoints.
 
-    checkpoint_dir: default the current folder. max_num_checkpoints: older ones go. epoch_interval,
-    step_interval: saved is after steps whose epoch and number these divide. Raises FluidValueError
-    for intervals below 1.
+    checkpoint_dir: default the current folder. max_num_checkpoints: older ones are removed.
+    epoch_interval, step_interval: checkpoints are saved after steps whose epoch and number these
+    divide. Raises FluidValueError for intervals below 1.
     """
 
     def __init__(
@@ -93,14 +93,15 @@ class CheckpointConfig:
 
 
 class Trainer:
-    """Builds a program by `train_func`, minimizes what it returns first, and trains.
+    """Builds a program by `train_func`, minimizes its first result, and trains.
 
     train_func: builds the net in the default programs; returns the loss, or a list of it and other
-    metrics. optimizer_func: returns the optimizer. param_path: a folder with parameters to begin
-    with. place: default the first GPU that JAX sees, or the CPU. parallel: on all of cpu_places()
-    or cuda_places(), each of which takes a batch. checkpoint_config: a CheckpointConfig; where its
-    folder has a checkpoint, training goes on from there. Names of parameters begin anew, so that an
-    Inferencer finds them. Raises FluidTypeError for an optimizer_func that returns something else.
+    metrics. optimizer_func: returns the optimizer. param_path: a folder with initial parameters.
+    place: default the first GPU that JAX sees, or the CPU. parallel: on all of cpu_places() or
+    cuda_places(), with a batch each. checkpoint_config: a CheckpointConfig; if its folder has a
+    checkpoint, training continues from it. Counters of parameter names are reset, so that an
+    Inferencer finds the parameters. Raises FluidTypeError for an optimizer_func that returns
+    something else.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class Trainer:
             optimizer.minimize(self.train_func_outputs[0])
         self.exe = Executor(place)
         self.place = self.exe.place
-        self._begin = (0, 0)  # the epoch and the step to go on with
+        self._begin = (0, 0)  # the epoch and the step to resume from
         with scope_guard(self.scope):
             self.exe.run(self.startup_program)
             if param_path:
@@ -140,18 +141,18 @@ class Trainer:
             self._resume()
 
     def stop(self) -> None:
-        """Have train return after the step that runs."""
+        """Make train return after the current step."""
         self._stopped = True
 
     def train(
         self, num_epochs: int, event_handler: Callable[[Any], Any], reader: Callable[[], Any],
         feed_order: Sequence[str] | Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
-        """Train for `num_epochs` passes over the batches of ``reader()``, and tell event_handler of
-        each epoch and step.
+        """Train for `num_epochs` passes over the batches of ``reader()``, and call event_handler
+        for each epoch and step.
 
-        feed_order: the names of the variables that a sample's fields are for, or their positions by
-        name; default all data variables of the program. When all epochs are done, checkpoints are
+        feed_order: the names of the variables for a sample's fields, or their positions by name;
+        default all data variables of the program. When all epochs are done, checkpoints are
         removed, as in Paddle.
         """
         feeder = self._feeder(self.train_program, feed_order)
@@ -189,8 +190,8 @@ class Trainer:
     def test(
         self, reader: Callable[[], Any], feed_order: Sequence[str] | Mapping[str, int] | None = None
     ) -> list[float]:
-        """The means, over the batches of ``reader()``, of what train_func returned. Raises
-        FluidValueError where there is no batch.
+        """The means, over the batches of ``reader()``, of train_func's results. Raises
+        FluidValueError if there is no batch.
         """
         feeder, total, count = (
             self._feeder(self.test_program, feed_order),
@@ -216,8 +217,8 @@ class Trainer:
     def save_inference_model(
         self, param_path: str, feeded_var_names: Sequence[str], target_var_indexes: Sequence[int]
     ) -> None:
-        """Save the program that computes some of what train_func returned, by their numbers, from
-        what is fed.
+        """Save the program that computes some of train_func's results (given by index) from the
+        feeds.
         """
         targets = [self.train_func_outputs[i] for i in target_var_indexes]
         with scope_guard(self.scope):
@@ -255,7 +256,7 @@ class Trainer:
         return sorted(found, key=lambda p: int(p.name[len(_FOLDER) :]))
 
     def _save(self, epoch: int, step: int) -> None:
-        """A checkpoint, if one is due: written beside, and then put in its place as a whole."""
+        """Write a checkpoint, if one is due: to a temporary folder, which is then renamed."""
         config = self.checkpoint_cfg
         if config is None or epoch % config.epoch_interval or step % config.step_interval:
             return
@@ -277,9 +278,7 @@ class Trainer:
             shutil.rmtree(old)
 
     def _resume(self) -> None:
-        """Go on where the newest checkpoint was made. Raises FluidValueError for one that does not
-        say where that was.
-        """
+        """Resume from the newest checkpoint. Raises FluidValueError for one without a position."""
         if self.checkpoint_cfg is None or not (there := self._checkpoints()):
             return
         path = there[-1] / _PROGRESS

@@ -1,5 +1,5 @@
-"""Decoders over a StateCell: TrainingDecoder runs along the true sequences, BeamSearchDecoder
-searches.
+"""Decoders over a StateCell: TrainingDecoder runs along the true sequences, BeamSearchDecoder runs
+a search.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _BEFORE, _WITHIN, _AFTER = range(3)
 
 
 class TrainingDecoder:
-    """A StateCell along sequences that are given: what is appended within ``with decoder.block()``
-    runs for each of their rows.
+    """A StateCell along given sequences: ops appended within ``with decoder.block()`` run for each
+    of their rows.
 
-    Calling the decoder afterwards gives what output() named, as sequences.
+    Calling the decoder afterwards returns the variables named by output(), as sequences.
     """
 
     BEFORE_DECODER, IN_DECODER, AFTER_DECODER = _BEFORE, _WITHIN, _AFTER
@@ -77,13 +77,13 @@ class TrainingDecoder:
 
     @located
     def static_input(self, x: Variable) -> Variable:
-        """x as a whole, the part of each sequence that goes on."""
+        """All of x, for the sequences with a step at this time."""
         self._within("static_input")
         return self.dynamic_rnn.static_input(x)
 
     @located
     def output(self, *outputs: Variable) -> None:
-        """Names what the decoder gives of each step."""
+        """Set the decoder's outputs of each step."""
         self._within("output")
         self.dynamic_rnn.output(*outputs)
 
@@ -102,14 +102,13 @@ class TrainingDecoder:
 
 
 class BeamSearchDecoder:
-    """A beam search with a StateCell: decode() appends it, calling the decoder gives the sentences
-    and their scores.
+    """A beam search with a StateCell: decode() appends it, and a call of the decoder returns the
+    sentences and their scores.
 
-    init_ids, init_scores [N, 1] with a LoD of two levels. target_dict_dim: how many words there
-    are, word_dim: the width of their embeddings (sparse_emb: with sparse gradients).
-    input_var_dict: inputs of the cell that do not change; the one that is not there gets the
-    embedding of the last word. topk_size: candidates of each sentence, max_len: steps, end_id: the
-    end.
+    init_ids, init_scores [N, 1] with a LoD of two levels. target_dict_dim: the number of words,
+    word_dim: the width of their embeddings (sparse_emb: with sparse gradients). input_var_dict:
+    inputs of the cell that do not change; the missing one gets the embedding of the last word.
+    topk_size: candidates of each sentence, max_len: steps, end_id: the end.
     """
 
     BEFORE_BEAM_SEARCH_DECODER, IN_BEAM_SEARCH_DECODER, AFTER_BEAM_SEARCH_DECODER = (
@@ -159,8 +158,8 @@ class BeamSearchDecoder:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """The ops of a step; once. Arrays that update_array named are written behind them, as long
-        as the search goes on.
+        """The ops of a step; once. Arrays named by update_array are written after them while the
+        search continues.
         """
         if self._status != _BEFORE:
             raise FluidValueError("a BeamSearchDecoder has one block, and it was entered before")
@@ -187,7 +186,7 @@ class BeamSearchDecoder:
     @located
     def decode(self) -> None:
         """Append the search: embeddings of the last words, a step of the cell, a softmax over all
-        words, the best of them.
+        words, and the selection of the best.
         """
         with self.block():
             ids = self.read_array(init=self._init_ids, is_ids=True)
@@ -212,7 +211,7 @@ class BeamSearchDecoder:
                         self.update_array(variable, given[name])
 
     def _given(self, scores: Variable) -> tuple[dict[str, Variable], dict[str, Variable]]:
-        """The inputs that do not change: as they are read, and repeated for the candidates."""
+        """The inputs that do not change: as read, and repeated for the candidates."""
         read: dict[str, Variable] = {}
         given: dict[str, Variable] = {}
         for name, init in self._inputs.items():
@@ -227,13 +226,13 @@ class BeamSearchDecoder:
         shares = fc(input=lod_reset(x=state, y=scores), size=self._words, act="softmax")
         best, at = topk(shares, k=self._topk_size)
         total = elementwise_add(x=log(x=best), y=reshape(scores, shape=[-1]), axis=0)
-        # 1.8.5 asks for 1 whatever end_id is
+        # 1.8.5 uses 1 whatever end_id is
         found = beam_search(ids, scores, at, total, self._beam_size, end_id=1, level=0)
         return found[0], found[1]
 
     @located
     def read_array(self, init: Variable, is_ids: bool = False, is_scores: bool = False) -> Variable:
-        """What update_array gave in the step before; `init` in the first."""
+        """The value from update_array in the previous step; `init` in the first."""
         self._within("read_array")
         if is_ids and is_scores:
             raise FluidValueError(
@@ -256,7 +255,7 @@ class BeamSearchDecoder:
         return value
 
     def update_array(self, array: Variable, value: Variable) -> None:
-        """Have the next step read `value` where this one has read `array`."""
+        """Make the next step read `value` in place of `array`."""
         self._within("update_array")
         for what, given in (("array", array), ("value", value)):
             if not isinstance(given, Variable):
@@ -283,7 +282,7 @@ class BeamSearchDecoder:
         )
 
     def _around(self) -> Block:
-        """The block around the loop."""
+        """The block that contains the loop."""
         program = self._helper.main_program
         parent = program.current_block().parent_idx
         if parent < 0:

@@ -1,5 +1,5 @@
-"""The states of a decoder's step: where they begin, and where a training decoder and a beam search
-keep them.
+"""The states of a decoder's step: their initial values, and their storage in a training decoder and
+a beam search.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...layers.tensor import fill_constant_batch_size_like
 
 
 class InitState:
-    """What a state is before the first step: `init`, or `value` in `shape` for as many samples as
+    """A state's value before the first step: `init`, or `value` in `shape` for as many samples as
     init_boot has.
 
     need_reorder: a training decoder sorts it by the lengths of the sequences. Raises
@@ -51,17 +51,17 @@ class InitState:
 
 
 class Holder(Protocol):
-    """Where a decoder keeps a state from step to step."""
+    """A decoder's storage for a state between steps."""
 
     def get_state(self) -> Variable: ...
     def update_state(self, state: Variable) -> None: ...
 
 
 class Decodes(Protocol):
-    """What a StateCell asks of the decoder that it is in."""
+    """The interface of a decoder for its StateCell."""
 
     def hold(self, init: InitState) -> Holder:
-        """A place for a state."""
+        """Storage for a state."""
 
 
 class InMemory:
@@ -78,7 +78,7 @@ class InMemory:
 
 
 class InArray:
-    """A state in an array of the block around a loop, with a counter of its own."""
+    """A state in an array outside of a loop, with a separate counter."""
 
     def __init__(self, block: Block, init: InitState) -> None:
         name = unique_name.generate("array_state_array")
@@ -107,8 +107,8 @@ class InArray:
 
 
 class StateCell:
-    """One step of a decoder, said once: its inputs and states by name, and a function that computes
-    the next states::
+    """One step of a decoder: its inputs and states by name, and a function that computes the next
+    states::
 
         cell = StateCell(inputs={"x": None}, states={"h": InitState(init=context)}, out_state="h")
 
@@ -116,7 +116,8 @@ class StateCell:
         def updater(cell):
             cell.set_state("h", fc([cell.get_input("x"), cell.get_state("h")], size, act="tanh"))
 
-    Raises FluidValueError for states that are no InitState, and an out_state that is none of them.
+    Raises FluidValueError for states that are not InitStates, and for an out_state that is not one
+    of them.
     """
 
     def __init__(
@@ -139,19 +140,19 @@ class StateCell:
         self._updater: Callable[[StateCell], Any] | None = None
 
     def enter_decoder(self, decoder: Decodes) -> None:
-        """A decoder begins to use the cell. Raises FluidValueError while another does."""
+        """Enter a decoder. Raises FluidValueError while another decoder uses the cell."""
         if self._decoder is not None:
             raise FluidValueError("a StateCell serves one decoder, and it is in one already")
         self._decoder, self._holders = decoder, {}
 
     def leave_decoder(self, decoder: Decodes) -> None:
-        """The decoder is done with it."""
+        """Leave the decoder."""
         if self._decoder is not decoder:
             raise FluidValueError("a decoder left a StateCell that was not in it")
         self._decoder = None
 
     def _switch(self) -> None:
-        """Have the decoder hold the states, and read them."""
+        """Make the decoder store the states, and read them."""
         if self._decoder is None or self._holders:
             return
         for name in self.state_names:
@@ -165,7 +166,7 @@ class StateCell:
 
     @located
     def get_state(self, state_name: str) -> Variable:
-        """A state as it is now."""
+        """The current value of a state."""
         self._switch()
         if state_name not in self._states:
             raise FluidValueError(
@@ -184,7 +185,7 @@ class StateCell:
         self._states[state_name] = state_value
 
     def state_updater(self, updater: Callable[[StateCell], Any]) -> Callable[[StateCell], Any]:
-        """Declares the function that computes the states of a step; it is given a cell."""
+        """Declare the function that computes the states of a step from a cell."""
         self._updater = updater
 
         def decorated(state_cell: StateCell) -> None:
@@ -213,7 +214,7 @@ class StateCell:
 
     @located
     def update_states(self) -> None:
-        """Have the decoder keep the states for the next step."""
+        """Make the decoder store the states for the next step."""
         self._switch()
         for name, holder in self._holders.items():
             holder.update_state(self._states[name])

@@ -1,4 +1,4 @@
-"""Weight decay beside an optimizer's update, in place of an addition to the gradient."""
+"""Weight decay beside an optimizer's update, instead of an addition to the gradient."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCOPE = "weight decay"
 
 
 class DecoupledWeightDecay:
-    """What an optimizer class is mixed with: ``param -= coeff param`` before its update.
+    """A mix-in for an optimizer class: ``param -= coeff param`` before its update.
 
     coeff: a float, or a Variable [1] of the parameters' dtype. apply_decay_param_fun: name ->
     whether the parameter decays (all). Raises FluidTypeError for another coeff.
@@ -39,8 +39,8 @@ class DecoupledWeightDecay:
     def _scale_parameters(
         self, params_and_grads: Sequence[tuple[Parameter, Variable]]
     ) -> list[tuple[Parameter, Variable, Variable]]:
-        """(parameter, gradient, coeff parameter) of those that decay; none where coeff is the float
-        0.
+        """(parameter, gradient, coeff parameter) for parameters that decay; none if coeff is the
+        float 0.
         """
         if isinstance(self._coeff, float) and self._coeff == 0.0:
             return []
@@ -65,8 +65,8 @@ class DecoupledWeightDecay:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Any], list[tuple[Parameter, Variable]]]:  # fmt: skip
-        """The optimizer's backward pass, the decay, the optimizer's updates; what the optimizer's
-        minimize returns.
+        """The optimizer's backward pass, the decay, and the optimizer's updates; returns the result
+        of the optimizer's minimize.
         """
         base: Any = self
         pairs = base.backward(
@@ -92,7 +92,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
     extend_with_decoupled_weight_decay(Adam)``.
 
     The class takes weight_decay (float or Variable), apply_decay_param_fun (name -> bool), and the
-    optimizer's own arguments by name. Raises FluidTypeError for what is no optimizer class.
+    optimizer's own arguments by name. Raises FluidTypeError unless given an optimizer class.
     """
     if not (isinstance(base_optimizer, type) and issubclass(base_optimizer, Optimizer)):
         raise FluidTypeError(
@@ -101,7 +101,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
         )
 
     class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecay, base_optimizer):  # type: ignore[misc, valid-type]
-        """The optimizer, with weight decay of its own."""
+        """The optimizer, with weight decay."""
 
         def __init__(
             self,

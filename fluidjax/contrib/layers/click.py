@@ -77,8 +77,8 @@ def multiclass_nms2(
     return_index: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As layers.multiclass_nms, with no rows where no box is kept; with return_index also the rows
-    of the boxes, [rows, 1].
+    """layers.multiclass_nms without rows if no box is kept; with return_index also the rows of the
+    boxes, [rows, 1].
     """
     helper = LayerHelper("multiclass_nms2", name=name)
     out = helper.create_variable_for_type_inference(bboxes.dtype)
@@ -100,8 +100,8 @@ def rank_attention(
     rank_param_attr: Any,
     max_rank: int = 3,
 ) -> Variable:
-    """Each row of input [N, width] times the blocks of a parameter that its rank and those of its
-    neighbours choose; see the op.
+    """Each row of input [N, width] times the blocks of a parameter selected by its rank and its
+    neighbours' ranks; see the op.
     """
     helper = LayerHelper("rank_attention", input=input)
     variable(input, "input", "rank_attention")
@@ -160,11 +160,11 @@ def tdm_sampler(
     tree_dtype: Any = "int32",
     dtype: Any = "int32",
 ) -> tuple[Any, Any, Any]:
-    """Of each layer of a tree the node on the way to item x [N, 1], and nodes drawn beside it:
+    """The node on the path to item x [N, 1] in each layer of a tree, and sampled negative nodes:
     (nodes, labels, mask), lists by layer.
 
-    Parameters hold the ways, [leaf_node_num, layers], and the nodes of the layers, [nodes, 1].
-    Raises FluidValueError where a layer has no more nodes than are to be drawn.
+    Parameters hold the paths, [leaf_node_num, layers], and the nodes of the layers, [nodes, 1].
+    Raises FluidValueError if a layer does not have more nodes than samples.
     """
     _integers("tdm_sampler", tree_dtype=tree_dtype, dtype=dtype)
     offsets = _offsets(neg_samples_num_list, layer_node_num_list)
@@ -202,7 +202,7 @@ def tdm_sampler(
 
 
 def _offsets(negatives: Sequence[int], nodes: Sequence[int]) -> list[int]:
-    """Where the nodes of each layer begin, and how many there are in all."""
+    """The beginning of each layer's nodes, and their total number."""
     if len(negatives) != len(nodes):
         raise FluidValueError(
             f"tdm_sampler takes a number of negatives for each layer, not {list(negatives)} for"
@@ -220,7 +220,7 @@ def _offsets(negatives: Sequence[int], nodes: Sequence[int]) -> list[int]:
 
 
 def _by_layer(outs: Sequence[Variable], sizes: Sequence[int]) -> tuple[list[Variable], ...]:
-    """Each output in parts [N, size, 1], as many columns of it for each layer."""
+    """Each output in parts [N, size, 1], one per layer."""
     found: tuple[list[Variable], ...] = ([], [], [])
     begin = 0
     for size in sizes:
@@ -256,7 +256,7 @@ def search_pyramid_hash(
     """The embeddings of the n-grams of sequences of ids [rows, 1], [rows, num_emb]; see the op
     pyramid_hash.
 
-    Makes the parameters of the embeddings [space_len + rand_len, 1] and of both lists
+    Creates the parameters of the embeddings [space_len + rand_len, 1] and of both lists
     [..._list_len, 1]; none is trained.
     """
     helper = LayerHelper("search_pyramid_hash", name=name)

@@ -18,12 +18,12 @@ def sparse_embedding(
     input: Variable, size: Any, padding_idx: int | None = None, is_test: bool = False, entry: Any = None, param_attr: Any = None,
     dtype: str = "float32",
 ) -> Variable:  # fmt: skip
-    """The rows of a table [size[0], size[1]] that `input` names, as layers.embedding gives them,
-    with sparse gradients.
+    """The rows of a table [size[0], size[1]] at `input`, like layers.embedding, with sparse
+    gradients.
 
     In a job with pservers these hold the table. padding_idx: a row that reads as zeros. is_test:
-    accepted; nothing depends on it here. entry: when a row begins to be kept; Raises
-    UnsupportedError for one, for all rows are there from the start.
+    ignored. entry: the condition for creating a row; raises UnsupportedError, because all rows
+    exist from the start.
     """
     if entry is not None:
         raise UnsupportedError(

@@ -1,5 +1,5 @@
-"""fluid.contrib.layers.metric_op: what predictions of clicks are judged by, summed up in the
-program over its runs.
+"""fluid.contrib.layers.metric_op: measures of click predictions, accumulated in the program over
+its runs.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ...layer_helper import LayerHelper
 
 @located
 def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
-    """Sums over all samples of all runs since the startup program, from which errors of predicted
-    clicks follow.
+    """Sums over all samples of all runs since the startup program, for the errors of predicted
+    clicks.
 
-    input, label: float32 [N, 1], a prediction p and what came true y. Returns six persistable
-    variables, float32 [1]: the sums of (p - y)^2, |p - y|, p, sigmoid(p), y and 1. So the root mean
-    squared error is sqrt(first / last), the mean absolute error second / last, predicted over real
-    clicks third / fifth; jobs of several trainers add theirs up before they divide.
+    input, label: float32 [N, 1], a prediction p and the true value y. Returns six persistable
+    variables, float32 [1]: the sums of (p - y)^2, |p - y|, p, sigmoid(p), y and 1. The root mean
+    squared error is sqrt(first / last), the mean absolute error second / last, and predicted over
+    real clicks third / fifth; jobs of several trainers sum theirs before the division.
 
-    Appends ops of ``fluid.contrib.layers.ctr_metric_bundle`` of Paddle 1.8.5. Raises ShapeError
-    where the two have different shapes.
+    The ops are those of ``fluid.contrib.layers.ctr_metric_bundle`` in Paddle 1.8.5. Raises
+    ShapeError if the two have different shapes.
     """
     if input.shape != label.shape:
         raise ShapeError(

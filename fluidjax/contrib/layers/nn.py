@@ -1,4 +1,4 @@
-"""Layers of fluid.contrib that match texts, look trees over, and fuse."""
+"""Layers of fluid.contrib for text matching, trees and fused ops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fused_elemwise_activation(
     scale: float = 0.0,
     save_intermediate_out: bool = True,
 ) -> Variable:
-    """f(x, g(y)) where functor_list is f, g with f of two arguments, else f(g(x, y)); see the op
+    """f(x, g(y)) if functor_list is f, g with a binary f, else f(g(x, y)); see the op
     fused_elemwise_activation.
     """
     names = functor_list.split(",") if isinstance(functor_list, str) else functor_list
@@ -62,8 +62,8 @@ def var_conv_2d(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> Variable:
-    """A convolution of images of different sizes, flattened as sequences [rows, 1]; row and col say
-    the sizes by their LoDs.
+    """A convolution of images of different sizes, flattened as sequences [rows, 1]; the LoDs of row
+    and col give the sizes.
     """
     helper = LayerHelper("var_conv_2d", param_attr=param_attr, act=act, name=name)
     if len(input.shape) != 2:
@@ -101,8 +101,8 @@ def match_matrix_tensor(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """How well each row of a sequence of x fits each of the same sequence of y, in channel_num
-    ways; and x @ w.
+    """The match of each row of a sequence of x with each row of the same sequence of y, in
+    channel_num ways; and x @ w.
     """
     helper = LayerHelper("match_matrix_tensor", param_attr=param_attr, act=act, name=name)
     if len(x.shape) != 2 or len(y.shape) != 2 or x.shape[-1] != y.shape[-1]:
@@ -202,9 +202,9 @@ def fused_embedding_seq_pool(
 def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
     """The rows of x [..., D] in random order, with x's shape and LoD; see the op shuffle_batch.
 
-    seed: a number from which the orders of all steps follow, or a variable [1] (int64) that holds
-    the seed of the next; None: the program's random_seed, or where it has none a number drawn now,
-    by NumPy. Raises FluidTypeError for anything else.
+    seed: a number that determines the orders of all steps, or a variable [1] (int64) with the next
+    seed; None: the program's random_seed, or if it has none a random number from NumPy. Raises
+    FluidTypeError for anything else.
     """
     helper = LayerHelper("shuffle_batch")
     if not isinstance(seed, int | Variable | None):

@@ -21,7 +21,7 @@ from ...layers.tensor import concat, reverse
 
 class BasicGRUUnit:
     """One step of a GRU, ``unit(input, hidden)``: the next hidden state; see GRUCell. Its
-    parameters are made when it is first called.
+    parameters are made at the first call.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BasicLSTMUnit:
 
 
 def _numbered(attr: Any, end: str) -> Any:
-    """The attribute with `end` behind the name that the user gave it, if any."""
+    """The attribute with `end` appended to the user's name, if any."""
     if attr is None or getattr(attr, "name", None) is None:
         return attr
     own = copy.deepcopy(attr)
@@ -84,7 +84,7 @@ def _numbered(attr: Any, end: str) -> Any:
 
 
 class _Layers:
-    """What both networks share. step(unit, x, states): the next states of one layer, the output
+    """The base of both networks. step(unit, x, states): the next states of one layer, the output
     first.
     """
 
@@ -133,7 +133,7 @@ class _Layers:
 
 
 def _kept(new: Variable, old: Variable, alive: Variable) -> Variable:
-    """The new state of sequences that go on, the old one of others."""
+    """The new state of unfinished sequences, the old one of others."""
     return elementwise_mul(new, alive, axis=0) - elementwise_mul(old, alive - 1, axis=0)
 
 
@@ -180,8 +180,8 @@ def basic_gru(
     both directions side by side.
 
     input [N, T, D] (batch_first=False: [T, N, D]); init_hidden [layers * directions, N, size], 0 if
-    None. sequence_length [N]: behind it states stay as they are. dropout_prob: between layers, and
-    of the outputs.
+    None. sequence_length [N]: beyond it states do not change. dropout_prob: between layers, and for
+    the outputs.
     """
 
     def unit(scope: str, end: str, i: int) -> BasicGRUUnit:
@@ -210,7 +210,7 @@ def _from(
     sequence_length: Variable | None,
     batch_first: bool,
 ) -> tuple[Variable, ...]:
-    """As _through, from states [layers * directions, N, size]."""
+    """Like _through, from states [layers * directions, N, size]."""
     mask = None
     if sequence_length is not None:
         mask = transpose(
@@ -241,7 +241,7 @@ def basic_lstm(
     name: str = "basic_lstm",
 ) -> tuple[Variable, ...]:
     """Layers of LSTMs: the outputs of the last [N, T, size], the last hidden states and cells
-    [layers, N, size]; as basic_gru.
+    [layers, N, size]; arguments as in basic_gru.
 
     As in 1.8.5, a backward layer whose bias_attr has no name takes param_attr in its place.
     """

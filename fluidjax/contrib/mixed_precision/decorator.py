@@ -18,7 +18,7 @@ from .fp16_utils import rewrite_program, update_loss_scaling, update_role_var_gr
 
 
 class OptimizerWithMixedPrecision:
-    """minimize, backward and apply_gradients as an optimizer's, on a rewritten program and a scaled
+    """An optimizer's minimize, backward and apply_gradients, on a rewritten program and a scaled
     loss. See decorate.
     """
 
@@ -42,7 +42,7 @@ class OptimizerWithMixedPrecision:
             self._num_good_steps = _kept("num_good_steps", 0, "int32")
             self._num_bad_steps = _kept("num_bad_steps", 0, "int32")
         rate = optimizer._learning_rate
-        if isinstance(rate, float):  # it stays float32, whatever the loss is
+        if isinstance(rate, float):  # stays float32, whatever the loss's dtype
             optimizer._learning_rate_map[default_main_program()] = _kept(
                 "learning_rate", rate, "float32"
             )
@@ -62,8 +62,8 @@ class OptimizerWithMixedPrecision:
         """Rewrite the program, differentiate the scaled loss, and divide the gradients by the
         scale: [parameter, gradient] pairs.
 
-        Raises what Optimizer.backward raises, and FluidValueError for a loss that became half
-        precision (end in a mean).
+        Raises the errors of Optimizer.backward, and FluidValueError for a loss in half precision
+        (end in a mean).
         """
         rewrite_program(self._train_program, self._amp_lists, self._dtype)
         if loss.dtype != VarType.FP32:
@@ -83,7 +83,7 @@ class OptimizerWithMixedPrecision:
         return scaled
 
     def apply_gradients(self, scaled_params_grads: Sequence[Sequence[Any]]) -> list[Operator]:
-        """Append the rule of the scale, zeros in place of gradients that are not finite, and the
+        """Append the update of the scale, zeros in place of gradients that are not finite, and the
         updates.
         """
         if self._use_dynamic_loss_scaling:
@@ -108,7 +108,7 @@ class OptimizerWithMixedPrecision:
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Operator], list[list[Any]]]:  # fmt: skip
         """backward and apply_gradients: the update ops, and [parameter, gradient] pairs. Raises
-        what these raise.
+        their errors.
         """
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_gradients(pairs), pairs
@@ -129,11 +129,11 @@ def decorate(
     white ops in `dtype`.
 
     amp_lists: which ops; default AutoMixedPrecisionLists(). The loss is multiplied by a scale,
-    init_loss_scaling at first, and gradients divided by it. use_dynamic_loss_scaling: the scale
-    grows by incr_ratio after incr_every_n_steps steps with finite gradients and shrinks by
-    decr_ratio after decr_every_n_nan_or_inf others, whose gradients count as zero. dtype: "float16"
-    as in Fluid, or "bfloat16". Raises FluidTypeError for what is no optimizer, FluidValueError for
-    other dtypes.
+    initially init_loss_scaling, and gradients are divided by it. use_dynamic_loss_scaling: the
+    scale is multiplied by incr_ratio after incr_every_n_steps steps with finite gradients, and by
+    decr_ratio after decr_every_n_nan_or_inf other steps, whose gradients count as zero. dtype:
+    "float16" as in Fluid, or "bfloat16". Raises FluidTypeError unless given an optimizer,
+    FluidValueError for other dtypes.
     """
     if not isinstance(optimizer, Optimizer):
         raise FluidTypeError(f"decorate takes an optimizer, not {type(optimizer).__name__}")
@@ -145,6 +145,6 @@ def decorate(
     )  # fmt: skip
 
 
-OptimizerWithMixedPrecison = OptimizerWithMixedPrecision  # so spelled before 1.8
+OptimizerWithMixedPrecison = OptimizerWithMixedPrecision  # the spelling before 1.8
 
 __all__ = ["decorate"]

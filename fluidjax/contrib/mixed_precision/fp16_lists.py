@@ -1,5 +1,5 @@
-"""Which op types compute in half precision (white), which in float32 (black), and which as their
-inputs come (gray).
+"""The op types that compute in half precision (white), in float32 (black), and in the dtype of
+their inputs (gray).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ gray_list = frozenset(
     " unstack uniform_random_batch_size_like gaussian_random gaussian_random_batch_size_like slice"
     " rank scale transpose2 reshape2 gather fill_constant get_tensor_from_selected_rows sign cast".split()
 )
-# The same of ops that fluid.trace gives; those with a dtype of their own, and those with blocks, as
-# relu is one for its gradient, are on no list, and so compute in float32.
+# The same for ops of fluid.trace. Ops with a dtype attribute, and those with blocks (such as relu,
+# for its gradient), are on no list and compute in float32.
 _TRACED_WHITE = frozenset({"jax.dot_general", "jax.conv_general_dilated"})
 _TRACED_GRAY = frozenset(
     f"jax.{name}"
@@ -32,11 +32,11 @@ _TRACED_GRAY = frozenset(
 
 class AutoMixedPrecisionLists:
     """The lists of one training: white_list, black_list, gray_list (sets of op types),
-    black_varnames. Those of traced programs are among them: products and convolutions are white.
+    black_varnames. They include ops of traced programs: products and convolutions are white.
 
-    custom_white_list, custom_black_list: op types that are moved to these lists.
-    custom_black_varnames: ops that read or write one of these variables compute in float32. Raises
-    FluidValueError for an op type that both custom lists have.
+    custom_white_list, custom_black_list: op types to move to these lists. custom_black_varnames:
+    ops that read or write one of these variables compute in float32. Raises FluidValueError for an
+    op type on both custom lists.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
-"""What mixed precision does to a program: casts around ops, gradients that travel in half
-precision, the rule of the scale.
+"""The rewrites of mixed precision: casts around ops, gradients exchanged in half precision, the
+update of the scale.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ _SHORT = {VarType.FP16: "fp16", VarType.BF16: "bf16"}
 def rewrite_program(
     main_prog: Program, amp_lists: AutoMixedPrecisionLists, dtype: Any = "float16"
 ) -> None:
-    """Have white ops of block 0 compute in `dtype` and black ones in float32, by casts in front of
-    them.
+    """Make white ops of block 0 compute in `dtype` and black ones in float32, by casts before them.
 
-    A gray op goes with its inputs: black if one comes of a black op, else white if one comes of a
-    white op. What no list has is black. Only X and Y of batch_norm are cast. Outputs of white ops
-    become `dtype`. Warns where no op of a traced program is white.
+    A gray op follows its inputs: black if one comes from a black op, else white if one comes from a
+    white op. Ops on no list are black. Only X and Y of batch_norm are cast. Outputs of white ops
+    become `dtype`. Warns if no op of a traced program is white.
     """
     block, half = main_prog.global_block(), enum_of(dtype)
     black, white = _classes(block, amp_lists)
@@ -80,14 +79,12 @@ def _classes(block: Block, lists: AutoMixedPrecisionLists) -> tuple[set[int], se
 
 
 def _maker(block: Block, op: Operator, name: str, writer: Operator | None) -> Operator | None:
-    """The op that writes a variable; of what `op` itself overwrites, the only one before it."""
+    """The op that writes a variable; if `op` itself overwrites it, the only one before `op`."""
     return find_true_prev_op(block.ops, op, name) if writer is op else writer
 
 
 def find_true_prev_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) -> Operator | None:
-    """The op before cur_op that writes a variable, or None. Raises FluidValueError where several
-    do.
-    """
+    """The op before cur_op that writes a variable, or None. Raises FluidValueError if several do."""
     found = [
         op
         for op in ops[: next(i for i, op in enumerate(ops) if op is cur_op)]
@@ -104,7 +101,7 @@ def find_true_prev_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) 
 def find_true_post_op(
     ops: Sequence[Operator], cur_op: Operator, var_name: str
 ) -> list[Operator] | None:
-    """The ops after cur_op that read a variable; None where there is none."""
+    """The ops after cur_op that read a variable; None if there are none."""
     found = [
         op
         for op in ops[next(i for i, op in enumerate(ops) if op is cur_op) + 1 :]
@@ -114,7 +111,7 @@ def find_true_post_op(
 
 
 def _cast_inputs(block: Block, op: Operator, old: VarType, new: VarType) -> None:
-    """Cast what an op reads of dtype `old`, each variable once for the whole block; the last cast
+    """Cast an op's inputs of dtype `old`, each variable once for the whole block; the last cast
     comes first, as in Fluid.
     """
     at = op.idx
@@ -134,7 +131,7 @@ def _cast_inputs(block: Block, op: Operator, old: VarType, new: VarType) -> None
 
 
 def _cast_of(block: Block, at: int, var: Variable, dtype: VarType) -> Variable:
-    """A variable in another dtype; the cast op that makes it comes to place `at` if there is none."""
+    """A variable in another dtype; its cast op is inserted at position `at` if there is none."""
     name = f"{var.name}.cast_{_SHORT.get(dtype, 'fp32')}"
     found = block.vars.get(name)
     if found is None or found.dtype != dtype:
@@ -153,17 +150,17 @@ def _change_outputs(block: Block, op: Operator, half: VarType) -> None:
                 var.change(dtype=name_of(half))
                 if op.has_attr("out_dtype"):
                     op._set_attr("out_dtype", int(half))
-                if "preferred_element_type" in op.desc.attrs:  # what jax.numpy's products say
+                if "preferred_element_type" in op.desc.attrs:  # jax.numpy's products set it
                     op._set_attr("preferred_element_type", name_of(half))
 
 
 def update_role_var_grad(
     main_prog: Program, params_grads: Sequence[tuple[Parameter, Variable]]
 ) -> None:
-    """Have the half gradients be those that belong to the parameters (op_role_var), and the casts
-    to float32 part of the update.
+    """Make the half-precision gradients the parameters' gradients (op_role_var), and the casts to
+    float32 part of the update.
 
-    Raises FluidValueError for a cast of a gradient that is not of the backward part, or that
+    Raises FluidValueError for a cast of a gradient that is not in the backward part, or that
     another op reads.
     """
     block = main_prog.global_block()
@@ -202,9 +199,10 @@ def update_loss_scaling(
     is_overall_finite: Variable, prev_loss_scaling: Variable, num_good_steps: Variable, num_bad_steps: Variable,
     incr_every_n_steps: Variable, decr_every_n_nan_or_inf: Variable, incr_ratio: float, decr_ratio: float,
 ) -> None:  # fmt: skip
-    """Append the rule of the scale: times incr_ratio after incr_every_n_steps finite steps in a row
-    (unless it becomes infinite), times decr_ratio, but not below 1, after decr_every_n_nan_or_inf
-    others; both counts begin anew then, and the other at each step.
+    """Append the update of the scale: multiplied by incr_ratio after incr_every_n_steps finite
+    steps in a row (unless it becomes infinite), by decr_ratio, but not below 1, after
+    decr_every_n_nan_or_inf other steps. Both counts are then reset, and each step resets the other
+    count.
     """
     zero_steps = layers.fill_constant(shape=[1], dtype="int32", value=0)
 

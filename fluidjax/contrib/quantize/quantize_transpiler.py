@@ -25,14 +25,14 @@ KINDS = ("conv2d", "depthwise_conv2d", "mul")
 
 
 class QuantizeTranspiler:
-    """Convolutions and mul read their inputs rounded to what integers of few bits can say.
+    """Rewrites convolutions and mul to read inputs rounded to integers of few bits.
 
-    weight_bits, activation_bits: of an integer with its sign. activation_quantize_type: how the
-    scale of data is found: abs_max (anew in each step), range_abs_max (the greatest of window_size
-    steps), moving_average_abs_max (by moving_rate); weight_quantize_type: the same of weights, of
-    which freeze_program takes abs_max alone.
+    weight_bits, activation_bits: of an integer with its sign. activation_quantize_type: the scale
+    of data: abs_max (per step), range_abs_max (the greatest of window_size steps),
+    moving_average_abs_max (by moving_rate). weight_quantize_type: the same for weights;
+    freeze_program supports only abs_max.
 
-    Raises FluidValueError for a type that is none of these.
+    Raises FluidValueError for another type.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class QuantizeTranspiler:
     def training_transpile(
         self, program: Program | None = None, startup_program: Program | None = None
     ) -> None:
-        """Rewrite a program, before or after minimize; what the new ops keep is set by the startup
-        program.
+        """Rewrite a program, before or after minimize; the startup program sets the state of the
+        new ops.
 
-        Gradient ops read what their forward ops read. Raises FluidValueError for a gradient op
-        whose forward op is not there.
+        Gradient ops read the inputs of their forward ops. Raises FluidValueError for a gradient op
+        whose forward op is missing.
         """
         program = as_program(program)
         startup = default_startup_program() if startup_program is None else startup_program
@@ -98,11 +98,11 @@ class QuantizeTranspiler:
     def freeze_program(
         self, program: Program | None, place: Any, scope: Scope | None = None
     ) -> None:
-        """Make a transpiled test program one for inference: weights become whole numbers, floats
-        come after the op that reads them.
+        """Convert a transpiled test program for inference: weights become integers, and values are
+        restored to floats after the op that reads them.
 
-        Raises FluidValueError for weights that the scope lacks, and where their scales are not
-        found by abs_max.
+        Raises FluidValueError for weights that the scope lacks, and unless their scales use
+        abs_max.
         """
         program, scope = as_program(program), scope or global_scope()
         kept = {v.name for v in program.list_vars() if v.persistable}
@@ -113,7 +113,7 @@ class QuantizeTranspiler:
     def convert_to_int8(
         self, program: Program | None, place: Any, scope: Scope | None = None
     ) -> None:
-        """Weights of a frozen program as int8, in variables of their own (``fc_0.w_0.int8``)."""
+        """Convert the weights of a frozen program to int8, in new variables (``fc_0.w_0.int8``)."""
         program, scope = as_program(program), scope or global_scope()
         made: dict[str, str] = {}
         for block in program.blocks:
@@ -143,7 +143,7 @@ def _backward(op: Operator, restored: dict[str, str]) -> None:
 
 
 class _Freeze:
-    """One block on its way to inference."""
+    """The conversion of one block for inference."""
 
     def __init__(
         self, options: QuantizeTranspiler, block: Block, kept: set[str], scope: Scope, place: Any
@@ -155,9 +155,9 @@ class _Freeze:
             scope,
             place,
         )
-        self.came: dict[str, str] = {}  # what a removed op wrote: what it read
-        self.scales: dict[str, Any] = {}  # of weights: the number; of data: the variable
-        self.after: dict[str, str] = {}  # what an op writes: the same, restored
+        self.came: dict[str, str] = {}  # the output of a removed op: its input
+        self.scales: dict[str, Any] = {}  # the scale: a number for weights, a variable for data
+        self.after: dict[str, str] = {}  # an op's output: the restored variable
 
     def run(self) -> None:
         for op in list(self.block.ops):

@@ -1,4 +1,4 @@
-"""What QuantizeTranspiler does to a training program: ops that quantise and restore, before those
+"""QuantizeTranspiler's rewrite of a training program: ops that quantise and restore, before those
 that read.
 """
 
@@ -18,7 +18,7 @@ from ...param_attr import ParamAttr
 
 
 def rename_input(op: Operator, old: str, new: str) -> None:
-    """Have an op read another variable, also in its attribute op_role_var, as Paddle has it."""
+    """Make an op read another variable, also in its attribute op_role_var, as in Paddle."""
     op._rename_input(old, new)
     op.change(attrs=roles_renamed(op.desc.attrs, old, new))
 
@@ -38,7 +38,7 @@ class Quantisers:
         self.window_size, self.moving_rate, self.step = window_size, moving_rate, step
 
     def restored(self, block: Block, at: int, var: Variable, kind: str, bits: int) -> Variable:
-        """var as integers of so many bits say it, computed by two ops from position `at` on."""
+        """var rounded to integers of this many bits, computed by two ops from position `at` on."""
         out = beside(block, var, "quantized")
         ways = {
             "abs_max": self._now,

@@ -22,9 +22,9 @@ def _number(variable: str, default: int) -> int:
 def distributed_batch_reader(batch_reader: Reader) -> Reader:
     """A reader of every PADDLE_TRAINERS_NUM-th batch, beginning with that of PADDLE_TRAINER_ID.
 
-    Batches at the end that are too few for all trainers are left out; all trainers take as many
-    steps. With one trainer, the default, all batches. Raises FluidTypeError for what is no reader,
-    FluidValueError for an id that is not below the number.
+    Last batches that are too few for all trainers are left out, so that all trainers take as many
+    steps. With one trainer, the default, it gives all batches. Raises FluidTypeError unless given a
+    reader, FluidValueError for an id that is not below the number.
     """
     if not callable(batch_reader):
         raise FluidTypeError(

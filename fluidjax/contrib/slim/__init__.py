@@ -1,4 +1,4 @@
-"""fluid.contrib.slim: quantisation is there; what prunes, distils and searches is not."""
+"""fluid.contrib.slim: quantisation is supported; pruning, distillation and search are not."""
 
 from typing import TYPE_CHECKING
 

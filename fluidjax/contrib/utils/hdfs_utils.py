@@ -1,8 +1,8 @@
-"""HDFSClient: files of a Hadoop file system, by the user's own ``hadoop`` command, and many of them
-at a time.
+"""HDFSClient: files of a Hadoop file system, by the user's ``hadoop`` command, and transfers of
+many files.
 
-The command is started without a shell, so that no name of a file is read as anything else, and is
-shown before, but for the values of its settings, of which one is a password.
+The command is started without a shell, so that file names are not interpreted. It is printed first,
+without the values of its settings, because one is a password.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any
 from ...errors import EnforceNotMet, FluidTypeError, FluidValueError
 
 _logger = logging.getLogger(__name__)
-_COLUMNS = 8  # of a line of "hadoop fs -ls": rights, copies, owner, group, bytes, day, time, path
+_COLUMNS = 8  # of "hadoop fs -ls": rights, copies, owner, group, bytes, day, time, path
 
 
 class HDFSClient:
     """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``.
 
     hadoop_home: the folder of the Hadoop client. configs: its settings, such as "fs.default.name"
-    and "hadoop.job.ugi". What the command refuses is logged with what it said, and the methods
-    return False, or no names. Raises FluidTypeError for other arguments; every method raises
-    FluidValueError where there is no such command.
+    and "hadoop.job.ugi". Failures of the command are logged with its output, and the methods return
+    False, or no names. Raises FluidTypeError for other arguments; every method raises
+    FluidValueError if there is no such command.
     """
 
     def __init__(self, hadoop_home: str, configs: Mapping[str, Any]) -> None:
@@ -45,7 +45,7 @@ class HDFSClient:
         ]
 
     def run(self, words: Sequence[str], retry_times: int = 5) -> tuple[bool, str]:
-        """Whether the command succeeded, tried again so many times, and what it printed."""
+        """Whether the command succeeded, after this many retries, and its output."""
         command = [*self.pre_commands, *words]
         if shutil.which(command[0]) is None:
             raise FluidValueError(
@@ -61,7 +61,7 @@ class HDFSClient:
         for time in range(retry_times):
             if done.returncode == 0:
                 break
-            # that a file is not there is an answer
+            # a missing file is an answer
             level = logging.DEBUG if words[0] == "-test" else logging.WARNING
             _logger.log(
                 level,
@@ -75,7 +75,7 @@ class HDFSClient:
         return done.returncode == 0, _text(done.stdout)
 
     def is_exist(self, hdfs_path: str | None = None) -> bool:
-        """Whether there is such a file or folder."""
+        """Whether such a file or folder exists."""
         return self.run(["-test", "-e", checked_path(hdfs_path, "is_exist")], retry_times=1)[0]
 
     def is_dir(self, hdfs_path: str | None = None) -> bool:
@@ -86,11 +86,11 @@ class HDFSClient:
         )
 
     def ls(self, hdfs_path: str) -> list[str]:
-        """The paths in a folder; none where it is not there."""
+        """The paths in a folder; none if it does not exist."""
         return [path for path, _, _ in self._listed("-ls", checked_path(hdfs_path, "ls"))]
 
     def lsr(self, hdfs_path: str, only_file: bool = True, sort: bool = True) -> list[str]:
-        """The paths in a folder and those below it. only_file: without folders. sort: the oldest
+        """The paths in a folder and its subfolders. only_file: without folders. sort: the oldest
         first.
         """
         rows = [
@@ -101,7 +101,7 @@ class HDFSClient:
         return [path for path, _, _ in (sorted(rows, key=lambda row: row[2]) if sort else rows)]
 
     def _listed(self, how: str, hdfs_path: str) -> list[tuple[str, bool, str]]:
-        """Of each entry its path, whether it is a folder, and the day and time it was changed."""
+        """The path of each entry, whether it is a folder, and the day and time of its last change."""
         if not self.is_exist(hdfs_path):
             return []
         rows = [
@@ -115,21 +115,19 @@ class HDFSClient:
         ]
 
     def makedirs(self, hdfs_path: str) -> bool | None:
-        """Make a folder. None where there is something of that name."""
+        """Make a folder. None if the name exists already."""
         if self.is_exist(checked_path(hdfs_path, "makedirs")):
             return _because(None, "there is already %s", hdfs_path)
         return self.run(["-mkdir", hdfs_path], retry_times=1)[0]
 
     def delete(self, hdfs_path: str) -> bool:
-        """Remove a file, or a folder with all that is in it; True where there was none."""
+        """Remove a file, or a folder with its contents; True if it did not exist."""
         if not self.is_exist(checked_path(hdfs_path, "delete")):
             return bool(_because(True, "there is no %s to delete", hdfs_path))
         return self.run(["-rmr" if self.is_dir(hdfs_path) else "-rm", hdfs_path], retry_times=0)[0]
 
     def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
-        """Move a file or folder; overwrite: to a name that there is too, which is for the command
-        to allow.
-        """
+        """Move a file or folder; overwrite: also to an existing name, if the command allows it."""
         source, target = (
             checked_path(hdfs_src_path, "rename"),
             checked_path(hdfs_dst_path, "rename"),
@@ -141,11 +139,10 @@ class HDFSClient:
     def upload(
         self, hdfs_path: str, local_path: str, overwrite: bool = False, retry_times: int = 5
     ) -> bool:
-        """Put a local file into a folder, which is made. overwrite: in place of one of its name
-        there.
+        """Upload a local file into a folder, which is made. overwrite: replace an existing file.
 
-        False where there is one and overwrite is False, for a local folder, and where the command
-        fails. Raises FluidValueError for a local file that is not there.
+        False if it exists and overwrite is False, for a local folder, and if the command fails.
+        Raises FluidValueError for a missing local file.
         """
         folder = checked_path(hdfs_path, "upload")
         if not os.path.exists(local_path):
@@ -168,11 +165,10 @@ class HDFSClient:
     def download(
         self, hdfs_path: str, local_path: str, overwrite: bool = False, unzip: bool = False
     ) -> bool:
-        """Get a file into a local folder, which is made. overwrite: in place of one of its name
-        there.
+        """Download a file into a local folder, which is made. overwrite: replace an existing file.
 
-        False where there is no such file, where it is a folder, where there is a local one and
-        overwrite is False, and where the command fails. unzip has no effect, as in 1.8.5.
+        False if the file does not exist or is a folder, if a local one exists and overwrite is
+        False, and if the command fails. unzip has no effect, as in 1.8.5.
         """
         if not self.is_exist(checked_path(hdfs_path, "download")):
             return bool(_because(False, "there is no %s", hdfs_path))
@@ -192,7 +188,7 @@ class HDFSClient:
 
     @staticmethod
     def make_local_dirs(local_path: str) -> None:
-        """Make a local folder, with those above it; one that is there is left."""
+        """Make a local folder, with its parents, or keep an existing one."""
         os.makedirs(local_path, exist_ok=True)
 
 
@@ -204,13 +200,12 @@ def multi_download(
     trainers: int,
     multi_processes: int = 5,
 ) -> list[str]:
-    """A trainer's share of the files in a folder and below it, got into a local one; their local
-    names, as they lie there.
+    """Download a trainer's share of the files in a folder and its subfolders into a local folder of
+    the same structure; returns their local names.
 
-    Of the files, the oldest first, trainer `trainer_id` of `trainers` takes every trainers-th;
-    multi_processes: at the same time. A file that lies there already is left. Raises
-    FluidTypeError, FluidValueError for other arguments, and EnforceNotMet, which names them, where
-    files did not come.
+    Trainer `trainer_id` of `trainers` takes every trainers-th file, oldest first; multi_processes:
+    the number of downloads at the same time. Existing local files are kept. Raises FluidTypeError,
+    FluidValueError for other arguments, and EnforceNotMet, naming the files, if downloads failed.
     """
     _checked(client, multi_processes, "multi_download")
     if (
@@ -260,12 +255,11 @@ def multi_upload(
     overwrite: bool = False,
     sync: bool = True,
 ) -> None:
-    """All files in a local folder and below it, put into a folder of the same form.
-    multi_processes: at the same time.
+    """Upload all files in a local folder and its subfolders into a folder of the same structure.
 
-    overwrite: in place of those of their names there. sync has no effect, as in 1.8.5. Raises
-    FluidTypeError, FluidValueError for other arguments, and EnforceNotMet, which names them, where
-    files did not go.
+    multi_processes: the number of uploads at the same time. overwrite: replace existing files. sync
+    has no effect, as in 1.8.5. Raises FluidTypeError, FluidValueError for other arguments, and
+    EnforceNotMet, naming the files, if uploads failed.
     """
     _checked(client, multi_processes, "multi_upload")
     files = sorted(
@@ -277,7 +271,7 @@ def multi_upload(
     for folder in sorted(
         {PurePosixPath(hdfs_path, part) for rest in inside for part in (rest, *rest.parents)}
     ):
-        # made before, from the top, so that two files do not both make theirs
+        # made first, from the top, so that two uploads do not both make one
         if not client.is_exist(str(folder)):
             client.makedirs(str(folder))
     folders = [str(PurePosixPath(hdfs_path, rest)) for rest in inside]
@@ -295,14 +289,14 @@ def multi_upload(
 
 
 def getfilelist(path: str) -> None:
-    """Print the files in a local folder and below it."""
+    """Print the files in a local folder and its subfolders."""
     for folder, _, names in os.walk(path):
         for name in names:
             print(os.path.join(folder, name))
 
 
 def _at_once(count: int, call: Callable[..., bool], rows: Iterable[Sequence[Any]]) -> list[bool]:
-    """`call` of each row, so many at the same time."""
+    """`call` for each row, several at the same time."""
     with ThreadPoolExecutor(count, "fluidjax-hdfs") as pool:
         return list(pool.map(lambda row: call(*row), list(rows)))
 
@@ -315,8 +309,8 @@ def _checked(client: Any, at_once: Any, what: str) -> None:
 
 
 def checked_path(path: Any, what: str) -> str:
-    """The name of a file or folder. Raises FluidTypeError for what is none, and for what the
-    command would take for an option.
+    """The name of a file or folder. Raises FluidTypeError for other types, and for names that look
+    like an option.
     """
     if not isinstance(path, str) or not path or path.startswith("-"):  # an option of the command
         raise FluidTypeError(f"HDFSClient.{what} takes the name of a file or folder, not {path!r}")

@@ -1,6 +1,4 @@
-"""fluid.contrib.slim.quantization: programs whose numbers are rounded to what integers of few bits
-can say.
-"""
+"""fluid.contrib.slim.quantization: programs with numbers rounded to integers of few bits."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""AddQuantDequantPass: ops without weights read their inputs rounded to what integers can say."""
+"""AddQuantDequantPass: ops without weights read their inputs rounded to integers."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .tables import (
 
 
 class AddQuantDequantPass:
-    """Before each op of these types: x -> x.quant_dequant, by the moving average of its scale;
-    gradient ops read the same.
+    """Insert x -> x.quant_dequant, by the moving average of its scale, before each op of these
+    types; gradient ops read the same.
 
-    Ops with a parameter among their inputs, those that QuantizationTransformPass took and those in
-    a name scope of `skip_pattern` stay as they are. is_full_quantized: all types that can be.
-    quant_bits: of an integer with its sign.
+    Ops with a parameter input, ops that QuantizationTransformPass rewrote and ops in a name scope
+    of `skip_pattern` do not change. is_full_quantized: all supported types. quant_bits: of an
+    integer with its sign.
 
-    Raises FluidValueError without a scope and a place, and for a type of op that is not among them.
+    Raises FluidValueError without a scope and a place, and for an unsupported type of op.
     """
 
     _supported_quantizable_op_type: ClassVar = list(WITHOUT_WEIGHTS)
@@ -56,7 +56,7 @@ class AddQuantDequantPass:
         )
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph, forward and backward. Raises FluidTypeError for other than an IrGraph."""
+        """Rewrite the graph, forward and backward. Raises FluidTypeError unless given an IrGraph."""
         checked_graph(graph, "AddQuantDequantPass")
         insert = Inserter(graph, self._scope, self._place, moving_rate=self._moving_rate)
         rounded: dict[str, IrVarNode] = {}

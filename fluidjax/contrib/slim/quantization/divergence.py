@@ -1,6 +1,4 @@
-"""Where to cut the values of an activation, so that what integers can say of them is most like
-them.
-"""
+"""The threshold for clipping an activation so that its integer form is closest to it."""
 
 from __future__ import annotations
 
@@ -11,19 +9,19 @@ _FIRST = int((_BINS - 1) * 0.7)  # fewer bins are not tried
 
 
 def threshold(values: np.ndarray, steps: int = 255) -> float:
-    """The magnitude at which to cut: of the histogram's ends, the one whose divergence is least.
+    """The magnitude at which to clip: the end of the histogram with the least divergence.
 
-    values: magnitudes. Of their histogram of 2,048 bins the first i are kept, for each i from 1,433
-    on, and what lies beyond goes to the last one: P. Its bins are put together into `steps` ones,
-    and those spread over the bins that are not empty: Q. The Kullback-Leibler divergence of P from
-    Q decides, as in TensorRT's calibration and Paddle 1.8.5.
+    values: magnitudes. For each i from 1,433 on, P is the first i of the histogram's 2,048 bins,
+    with all beyond added to the last one. Q merges P's bins into `steps` bins and spreads those
+    over the bins that are not empty. The Kullback-Leibler divergence of P from Q decides, as in
+    TensorRT's calibration and Paddle 1.8.5.
     """
     counts, edges = np.histogram(values, bins=_BINS, range=(values.min(), values.max()))
     counts = counts.astype(np.float64)
     beyond = counts.sum() - np.cumsum(counts)
     best, least = 0, 0.0
     for kept in range(_FIRST, _BINS):
-        if counts[kept - 1] == 0:  # P's last bin would hold what Q knows nothing of
+        if counts[kept - 1] == 0:  # P's last bin would hold values missing in Q
             continue
         found = _divergence(counts[:kept], beyond[kept - 1], steps)
         if not best or found < least:
@@ -34,7 +32,7 @@ def threshold(values: np.ndarray, steps: int = 255) -> float:
 
 
 def _divergence(counts: np.ndarray, beyond: float, steps: int) -> float:
-    """Of P, whose last bin has what lies beyond too, from Q."""
+    """The divergence from Q of P, whose last bin includes all values beyond."""
     width = len(counts) // steps
     group = np.minimum(np.arange(len(counts)) // width, steps - 1)
     there = counts > 0

@@ -1,6 +1,4 @@
-"""QuantizationFreezePass: weights as whole numbers, and floats again only after the op that reads
-them.
-"""
+"""QuantizationFreezePass: integer weights, restored to floats only after the op that reads them."""
 
 from __future__ import annotations
 
@@ -31,17 +29,17 @@ from .transform import WEIGHTS
 
 
 class QuantizationFreezePass:
-    """Make the test graph of QuantizationTransformPass one for inference: x -> x.quantized ->
-    conv2d -> restored.
+    """Convert the test graph of QuantizationTransformPass for inference: x -> x.quantized -> conv2d
+    -> restored.
 
-    Weights in the scope become whole numbers, still floats; the ops that quantised them go. The op
-    after a convolution or a mul restores by the scale of the data and that of the weights:
-    channel_wise_abs_max has one for each filter of a convolution. weight_bits, activation_bits,
-    weight_quantize_type: those of the transform pass. Weights of which nothing but zeros is there
-    stay zeros (1.8.5 divides them by zero).
+    Weights in the scope become integers in float dtype, and the ops that quantised them are
+    removed. The op after a convolution or a mul restores by the scales of the data and of the
+    weights: channel_wise_abs_max has one for each filter of a convolution. weight_bits,
+    activation_bits, weight_quantize_type: those of the transform pass. Weights that are all zero
+    stay zero (1.8.5 divides them by zero).
 
-    Raises FluidValueError without a scope and a place, for a graph that is not so made, and for
-    weights that the scope lacks.
+    Raises FluidValueError without a scope and a place, for any other graph, and for weights that
+    the scope lacks.
     """
 
     def __init__(
@@ -63,8 +61,8 @@ class QuantizationFreezePass:
         IrGraph.
         """
         checked_graph(graph, "QuantizationFreezePass")
-        self._came: dict[Node, IrVarNode] = {}  # what a removed op wrote: what it read
-        # weights: a number, or an array of one for each channel; data: the scale's node
+        self._came: dict[Node, IrVarNode] = {}  # the output of a removed op: its input
+        # weights: a number, or an array with one per channel; data: the scale's node
         self._scales: dict[str, Any] = {}
         parameters = {n.name() for n in graph.all_persistable_nodes()}
         for op in graph.all_op_nodes():
@@ -88,11 +86,11 @@ class QuantizationFreezePass:
         return graph
 
     def _settle(self, graph: IrGraph, op: IrOpNode, parameters: set[str]) -> None:
-        """Note the scale of what an op quantises; where that is a weight, quantise it here and take
-        the op out.
+        """Record the scale of an op that quantises; if its input is a weight, quantise it here and
+        remove the op.
         """
         read_from, scale = op.input("X")[0], op.output("OutScale")[0]
-        # of a function's output, what it is a function of
+        # the input of a function, by its output
         name = graph.out_node_mapping_table.get(read_from, read_from)
         if name != read_from and name in parameters:
             raise UnsupportedError(
@@ -116,7 +114,7 @@ class QuantizationFreezePass:
         write(self._scope, self._place, name, quantised(weight, by, self._weight_bits))
 
     def _remove(self, graph: IrGraph, op: IrOpNode) -> None:
-        """Take an op from X to Out away; who reads Out reads X."""
+        """Remove an op from X to Out; readers of Out read X."""
         out = node_named(op.outputs, op.output("Out")[0])
         x = node_named(op.inputs, op.input("X")[0])
         self._came[out.node] = self._came.get(x.node, x)
@@ -134,7 +132,7 @@ class QuantizationFreezePass:
     def _restore_after(
         self, graph: IrGraph, op: IrOpNode, out: IrVarNode, parameters: set[str]
     ) -> IrVarNode:
-        """Have an op read what is quantised, and restore what it computes; the restored variable."""
+        """Make an op read quantised inputs, and restore its output; returns the restored variable."""
         weight, data, max_range = None, None, 1.0
         for var in op.inputs:
             if var.name() not in op.input_arg_names():
@@ -190,6 +188,6 @@ def quantised(x: np.ndarray, scale: Any, bits: int) -> np.ndarray:
 
 
 def remove_unused(graph: IrGraph) -> None:
-    """Take away nodes of variables that no op reads or writes."""
+    """Remove nodes of variables that no op reads or writes."""
     used = {n.node for op in graph.all_op_nodes() for n in (*op.inputs, *op.outputs)}
     graph.safe_remove_nodes([n for n in graph.all_var_nodes() if n.node not in used])

@@ -1,4 +1,4 @@
-"""A function of the user's, written with layers, put between a variable and an op of a graph."""
+"""A user's function, written with layers, inserted between a variable and an op of a graph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ....state.scope import scope_guard
 
 @dataclass
 class Functions:
-    """Puts functions into one graph. scope, executor: for the first values of their parameters,
+    """Inserts functions into one graph. scope, executor: for the first values of their parameters,
     which optimizer() updates.
     """
 
@@ -34,12 +34,11 @@ class Functions:
     def put(
         self, what: str, function: Callable[[Variable], Variable], var: IrVarNode, op: IrOpNode
     ) -> IrVarNode:
-        """Have the op read function(var), and its gradient op too; what that gives goes on through
-        the function's gradient to var.
+        """Make the op and its gradient op read function(var); the gradient flows on through the
+        function's gradient to var.
 
-        The function's own parameters are trained by an optimizer of their own. what: the argument
-        that the function came in. Raises FluidTypeError for a function that gives something else
-        than a variable of its own.
+        A separate optimizer trains the function's own parameters. what: the name of the function's
+        argument. Raises FluidTypeError for a function that does not return a new variable.
         """
         gradient = None if self.graph.is_test() else _gradient_of(self.graph, op)
         made, given, out = self._program(what, function, var, gradient is not None)
@@ -61,8 +60,8 @@ class Functions:
     def _program(
         self, what: str, function: Any, var: IrVarNode, trains: bool
     ) -> tuple[Program, str, str]:
-        """The function as a program, with its gradient and the update of its parameters; the names
-        of what it takes and gives.
+        """The function as a program, with its gradient and the update of its parameters; and the
+        names of its input and output.
         """
         main, startup = Program(), Program()
         with program_guard(main, startup), unique_name.guard(f"{var.name()}_"):
@@ -100,8 +99,8 @@ class Functions:
         out: str,
         nodes: dict[str, IrVarNode],
     ) -> IrVarNode | None:
-        """Have the gradient op give the gradient of `out` in place of var's; var's, which the
-        function's is to give, or None.
+        """Make the gradient op compute the gradient of `out` instead of var's; returns var's, which
+        the function's gradient must compute, or None.
         """
         name = next(
             (n for n in gradient.output_arg_names() if n.startswith(var.name() + GRAD)), None
@@ -127,7 +126,7 @@ class Functions:
         renamed: dict[str, str],
         ends: IrVarNode | None,
     ) -> None:
-        """Another op like this one of the function's program, linked to what is there by now."""
+        """A copy of this op of the function's program, linked to the current nodes."""
         new = self.graph.create_op_node_from_desc(node.op())
         block = {n.name(): n for n in (*node.inputs, *node.outputs)}
         for name in dict.fromkeys(n for n in node.input_arg_names() if n in block):
@@ -147,7 +146,7 @@ class Functions:
 
 
 def _gradient_of(graph: IrGraph, op: IrOpNode) -> IrOpNode | None:
-    """The gradient op of an op, None where the loss does not need it."""
+    """The gradient op of an op; None if the loss does not need it."""
     flowing = {n + GRAD for n in op.output_arg_names()}
     return next(
         (
@@ -160,8 +159,8 @@ def _gradient_of(graph: IrGraph, op: IrOpNode) -> IrOpNode | None:
 
 
 def _of_loss(op: IrOpNode, out: str) -> bool:
-    """Whether an op belongs to the mean that stood for the loss: it, its gradient, and the one that
-    begins there.
+    """Whether an op belongs to the mean used as loss: the mean, its gradient, and the first
+    gradient op.
     """
     if op.name() in ("mean", "mean_grad"):
         return op.input("X") == [out]

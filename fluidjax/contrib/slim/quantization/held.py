@@ -1,4 +1,4 @@
-"""What a scope holds for quantisation: read, written, made."""
+"""The values of a scope for quantisation: read, written, created."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ....graph.ir_nodes import IrVarNode
 
 
 def checked_scope(scope: Any, place: Any, what: str) -> None:
-    """Raises FluidValueError where a scope or a place is not given."""
+    """Raises FluidValueError if a scope or a place is missing."""
     missing = [n for n, v in (("scope", scope), ("place", place)) if v is None]
     if missing:
         raise FluidValueError(
@@ -22,7 +22,7 @@ def checked_scope(scope: Any, place: Any, what: str) -> None:
 
 
 def read(scope: Any, name: str) -> np.ndarray:
-    """A variable's value. Raises FluidValueError where the scope has none."""
+    """A variable's value. Raises FluidValueError if the scope has none."""
     found = scope.find_var(name)
     if found is None:
         raise FluidValueError(
@@ -39,7 +39,7 @@ def write(scope: Any, place: Any, name: str, value: np.ndarray) -> None:
 def kept(
     graph: IrGraph, scope: Any, place: Any, name: str, like: IrVarNode, value: np.ndarray
 ) -> IrVarNode:
-    """A node of a variable that the scope keeps, with a value of the dtype of `like`."""
+    """A node of a persistable variable, with a value in the dtype of `like`."""
     if scope is None or place is None:
         raise FluidValueError(
             f"variable {name!r} needs a value in a scope; give the pass a scope and a place"

@@ -1,4 +1,4 @@
-"""Ops that quantise, and ops that restore, put into a graph with the variables that they need."""
+"""Insertion of ops that quantise and restore into a graph, with their variables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ....graph.ir_nodes import IrOpNode, IrVarNode
 from ....ops.quantize import steps
 from .held import checked_scope, kept, write
 
-FIRST_SCALE = 0.001  # before anything was seen
+FIRST_SCALE = 0.001  # before the first step
 
 
 def op_of(
@@ -39,9 +39,7 @@ def _all(slots: Mapping[str, Any]) -> list[IrVarNode]:
 
 
 def like(graph: IrGraph, name: str, var: IrVarNode, shape: Any = None) -> IrVarNode:
-    """A node of a new variable of the kind, the dtype and, unless one is given, the shape of
-    another one.
-    """
+    """A node of a new variable with another's kind, dtype and (by default) shape."""
     return graph.create_var_node(
         name, var.type(), var.shape() if shape is None else shape, var.dtype()
     )
@@ -49,8 +47,8 @@ def like(graph: IrGraph, name: str, var: IrVarNode, shape: Any = None) -> IrVarN
 
 @dataclass
 class Inserter:
-    """Puts ops into one graph: a scope and a place for what is kept, and the options of the ops.
-    quantise and restore: by name.
+    """Inserts ops into one graph, with a scope and a place for their state, and the options of the
+    ops. quantise and restore: by name.
     """
 
     graph: IrGraph
@@ -63,7 +61,7 @@ class Inserter:
     def quantise(
         self, kind: str, var: IrVarNode, name: str, bits: int
     ) -> tuple[IrVarNode, IrVarNode]:
-        """(the quantised variable, its scale) by a way: abs_max, channel_wise_abs_max,
+        """(the quantised variable, its scale) by a method: abs_max, channel_wise_abs_max,
         range_abs_max, moving_average_abs_max.
         """
         out = like(self.graph, f"{name}.quantized", var)
@@ -99,8 +97,8 @@ class Inserter:
     def moving(
         self, kind: str, var: IrVarNode, out: IrVarNode, scale: str, prefix: str, bits: int
     ) -> IrVarNode:
-        """An op whose scale is a moving average; its scale. prefix: of the names of what the
-        average keeps.
+        """An op whose scale is a moving average; returns the scale. prefix: for the names of the
+        average's state.
         """
         before, after = self._scale(scale, var)
         inputs, outputs = {"X": var, "InScale": before}, {"Out": out, "OutScale": after}
@@ -122,7 +120,7 @@ class Inserter:
         state: str,
         accum: str,
     ) -> None:
-        """Slots of a moving average, which a test graph has none of."""
+        """Slots of a moving average; a test graph has none."""
         if self.graph.is_test():
             return
         for slot, name in (("State", state), ("Accum", accum)):
@@ -130,7 +128,7 @@ class Inserter:
             outputs[f"Out{slot}"] = self.graph.create_var_node_from_desc(inputs[f"In{slot}"].var())
 
     def restore(self, var: IrVarNode, scale: IrVarNode, bits: int) -> IrVarNode:
-        """What was quantised, as floats again."""
+        """A quantised variable, restored to floats."""
         return self.scaled(var, scale, float(steps(bits)))
 
     def scaled(self, var: IrVarNode, scale: IrVarNode, max_range: float) -> IrVarNode:
@@ -148,8 +146,8 @@ class Inserter:
     def restore_channels(
         self, var: IrVarNode, scales: list[IrVarNode], bits: list[int], **axis: int
     ) -> IrVarNode:
-        """The same by a scale for each channel, and then one for all. quant_axis: of the channels,
-        where there are no others.
+        """The same with a scale per channel, and then one for all. quant_axis: that of the
+        channels, if there are no other scales.
         """
         out = like(self.graph, f"{var.name()}.dequantized", var)
         op_of(
@@ -162,7 +160,7 @@ class Inserter:
         return out
 
     def count_steps(self) -> None:
-        """Find the counter of steps, or put one in."""
+        """Find the counter of steps, or insert one."""
         name = "@STEP_COUNTER@"
         for node in self.graph.all_var_nodes():
             if node.name() == name:

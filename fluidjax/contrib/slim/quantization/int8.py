@@ -1,4 +1,4 @@
-"""ConvertToInt8Pass and TransformForMobilePass: what is done to a frozen graph."""
+"""ConvertToInt8Pass and TransformForMobilePass: conversions of a frozen graph."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .tables import QUANTISE, RESTORE, WITH_WEIGHT, checked_graph, noted
 
 
 class ConvertToInt8Pass:
-    """Weights of a frozen graph as int8, in variables of their own (``conv2d_0.w_0.int8``), a
-    quarter of the file.
+    """Convert the weights of a frozen graph to int8, in new variables (``conv2d_0.w_0.int8``), a
+    quarter of the file size.
 
     Raises FluidValueError without a scope and a place, and for weights that the scope lacks.
     """
@@ -51,10 +51,10 @@ class ConvertToInt8Pass:
 
 
 class TransformForMobilePass:
-    """Ops that quantise become ops ``quantize``, those that restore ``dequantize``, as Paddle
-    Lite's predecessor names them.
+    """Rename ops that quantise to ``quantize``, and those that restore to ``dequantize``, as in
+    Paddle Lite's predecessor.
 
-    Such a program is for saving: no step runs these ops.
+    Such a program is only for saving: no step runs these ops.
     """
 
     def apply(self, graph: IrGraph) -> IrGraph:

@@ -1,5 +1,5 @@
-"""OutScaleForTrainingPass and OutScaleForInferencePass: the scale of what ops compute, for engines
-that want it.
+"""OutScaleForTrainingPass and OutScaleForInferencePass: the scales of ops' outputs, for engines
+that need them.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ from .tables import OUT_SCALES, checked_graph, outputs_of
 
 
 def scale_name(name: str) -> str:
-    """Where the scale of a variable is kept."""
+    """The name of the variable's scale."""
     return f"{name}@scale"
 
 
 class OutScaleForTrainingPass:
-    """After each op whose output's scale is wanted: moving_average_abs_max_scale, which keeps it in
-    ``NAME@scale``.
+    """Insert moving_average_abs_max_scale, which stores the output's scale in ``NAME@scale``, after
+    each supported op.
 
-    In a test graph the op has no OutScale, which 1.8.5 names there and does not write, so that
-    tests leave the scale as it is. scope, place: where the first values are put. moving_rate: the
-    weight of the past.
+    In a test graph the op has no OutScale (1.8.5 names it without writing it), so that tests do not
+    change the scale. scope, place: for the first values. moving_rate: the weight of the past.
     """
 
     def __init__(self, scope: Any = None, place: Any = None, moving_rate: float = 0.9) -> None:
         self._scope, self._place, self._moving_rate = scope, place, moving_rate
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph. Raises FluidTypeError for other than an IrGraph, FluidValueError
-        without a scope and a place.
+        """Rewrite the graph. Raises FluidTypeError unless given an IrGraph, FluidValueError without
+        a scope and a place.
         """
         checked_graph(graph, "OutScaleForTrainingPass")
         insert = Inserter(graph, self._scope, self._place, moving_rate=self._moving_rate)
@@ -55,16 +54,16 @@ class OutScaleForTrainingPass:
 
 
 class OutScaleForInferencePass:
-    """Write the scales that training kept into attribute ``out_threshold`` of the ops. scope: where
-    they are.
+    """Write the scales from training to the ops' attribute ``out_threshold``. scope: the scope with
+    the scales.
     """
 
     def __init__(self, scope: Any = None) -> None:
         self._scope = scope
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph. Raises FluidTypeError for other than an IrGraph, FluidValueError for
-        scales that are not there.
+        """Rewrite the graph. Raises FluidTypeError unless given an IrGraph, FluidValueError for
+        missing scales.
         """
         checked_graph(graph, "OutScaleForInferencePass")
         if self._scope is None:

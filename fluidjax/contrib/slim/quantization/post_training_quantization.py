@@ -1,4 +1,4 @@
-"""PostTrainingQuantization: a saved model quantised without training, by what it computes of
+"""PostTrainingQuantization: quantisation of a saved model without training, from its values on
 samples.
 """
 
@@ -41,26 +41,26 @@ from .weights_alone import round_weights
 
 _logger = logging.getLogger(__name__)
 _NOTES = {"KL": "post_kl", "abs_max": "post_abs_max", "min_max": "post_min_max"}
-_Seen = dict[str, Any]  # by variable: a number, or a list of one for each channel
+_Seen = dict[str, Any]  # by variable: a number, or a list with one per channel
 
 
 class PostTrainingQuantization:
-    """Runs a model that save_inference_model wrote over samples, and quantises it by the magnitudes
-    that it meets.
+    """Runs a model from save_inference_model on samples, and quantises it by the observed
+    magnitudes. executor: runs it.
 
-    executor: runs it. scope: where the model's values are (default: the global one). model_dir,
-    model_filename, params_filename: as load_inference_model takes them. sample_generator: gives
-    samples, of which batch_size make a batch; batch_generator: gives batches, also of sequences.
-    batch_nums: how many batches (default: all).
+    scope: the scope of the model's values (default: the global one). model_dir, model_filename,
+    params_filename: as in load_inference_model. sample_generator: yields samples, batched by
+    batch_size; batch_generator: yields batches, also of sequences. batch_nums: the number of
+    batches (default: all).
 
-    algo: "KL" cuts activations where their histogram loses least (divergence.py), "abs_max" takes
-    their greatest magnitude; the result is a frozen program, as QuantizationFreezePass makes it.
-    "min_max" leaves the program in floats, and notes the least and greatest values of data on the
-    ops. quantizable_op_type: which ops; is_full_quantize: all that can be. activation_bits,
-    weight_bits: of integers with their sign. activation_quantize_type, weight_quantize_type: the
-    ops that stand in the program. weight_only_op_type: ops of which the weights alone become whole
-    numbers, beside data in floats; no type that is quantised too. is_use_cache_file: what was met
-    of activations waits in files below cache_dir, not in memory.
+    algo: "KL" clips activations where their histogram loses least (divergence.py), "abs_max" uses
+    their greatest magnitude; the result is a frozen program, as from QuantizationFreezePass.
+    "min_max" keeps the program in floats, and writes the least and greatest values of data to the
+    ops' attributes. quantizable_op_type: the types of ops; is_full_quantize: all supported ones.
+    activation_bits, weight_bits: of integers with their sign. activation_quantize_type,
+    weight_quantize_type: the ops in the program. weight_only_op_type: ops of which only the weights
+    become integers, with data in floats; not also a quantised type. is_use_cache_file: store
+    observed activations in files below cache_dir, not in memory.
 
     Raises FluidValueError, FluidTypeError for arguments that do not fit.
     """
@@ -133,11 +133,11 @@ class PostTrainingQuantization:
         self._made: tuple[Program, list[str], list[Any]] | None = None
 
     def quantize(self) -> Program:
-        """Load the model, run it over the samples, quantise it: the program, whose values are in
-        the scope.
+        """Load the model, run it on the samples, and quantise it; returns the program, whose values
+        are in the scope.
 
-        Raises FluidValueError where the samples are not enough for one batch; as
-        load_inference_model and Executor.run do.
+        Raises FluidValueError if the samples are too few for one batch, and the errors of
+        load_inference_model and Executor.run.
         """
         with scope_guard(self._scope):
             program, feeds, fetches = load_inference_model(
@@ -206,8 +206,8 @@ class PostTrainingQuantization:
     def _met(
         self, program: Program, feeds: Sequence[str], names: Sequence[str]
     ) -> tuple[_Seen, _Seen]:
-        """Of each activation the least value (min_max), and the greatest one, the greatest
-        magnitude, or where to cut it.
+        """The least value of each activation (min_max), and the greatest value, the greatest
+        magnitude, or the clipping threshold.
         """
         least: _Seen = {}
         greatest: _Seen = {}
@@ -242,7 +242,7 @@ class PostTrainingQuantization:
         return least, greatest
 
     def _frozen(self, program: Program, scales: _Seen) -> Program:
-        """The program with ops that quantise, by these scales, and weights that are whole numbers."""
+        """The program with ops that quantise, by these scales, and integer weights."""
         graph, place = IrGraph(Graph(program.desc), for_test=True), self._executor.place
         with_weights = [kind for kind in WITH_WEIGHTS if kind in self._kinds]
         QuantizationTransformPass(
@@ -266,7 +266,7 @@ class PostTrainingQuantization:
         return graph.to_program()
 
     def _note_outputs(self, program: Program, least: _Seen, greatest: _Seen) -> None:
-        """What was met of an op's output, in its attributes."""
+        """Write the observed values of an op's output to its attributes."""
         for op in program.global_block().ops:
             if op.type not in self._kinds and op.type not in OUT_SCALES:
                 continue
@@ -281,7 +281,7 @@ class PostTrainingQuantization:
 
 
 class _Kept:
-    """What was met of activations: in memory, or in files of a folder of its own below another one."""
+    """The observed activations: in memory, or in files of a new folder below the given one."""
 
     def __init__(self, stack: ExitStack, below: str | None) -> None:
         self._values: dict[str, list[Any]] = {}
@@ -307,9 +307,7 @@ class _Kept:
 
 
 def _watched(program: Program, kinds: Sequence[str]) -> list[str]:
-    """The variables whose magnitudes are wanted: data of ops that are quantised, and what these and
-    others compute.
-    """
+    """The variables to observe: data of quantised ops, and outputs of these and other ops."""
     names: dict[str, None] = {}
     for op in program.global_block().ops:
         if op.type in kinds:

@@ -1,4 +1,4 @@
-"""The passes under the module name that scripts know."""
+"""The passes under the module name that scripts import."""
 
 from typing import TYPE_CHECKING
 

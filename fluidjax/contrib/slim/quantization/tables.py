@@ -1,6 +1,4 @@
-"""Which ops are quantised, where their data come in and go out, and how what quantises them is
-named.
-"""
+"""The quantised op types, their data slots, and the names of ops and variables that quantise."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ _PAIRS = (
     "matmul matmul_v2 mul elementwise_add elementwise_sub elementwise_mul equal greater_equal"
     " greater_than less_equal less_than not_equal"
 )
-_DATA = {  # input slots and the output slot of those that are not X -> Out
+_DATA = {  # input slots and the output slot of ops other than X -> Out
     **dict.fromkeys(_PAIRS.split(), (("X", "Y"), "Out")),
     **dict.fromkeys(CONVOLUTIONS, (("Input", "Filter"), "Output")),
     "slice": (("Input",), "Out"),
@@ -44,35 +42,35 @@ _ENDS = (".quantized.dequantized", ".quantized", ".dequantized", ".scale")
 
 
 def inputs_of(op: Any, kind: str) -> list[str]:
-    """The names of an op's data, an IrOpNode's or an Operator's, whose type is `kind`; parameters
-    among them.
+    """The names of the data, including parameters, of an op of type `kind` (an IrOpNode or an
+    Operator).
     """
     return [n for slot in _DATA.get(kind, (("X",), ""))[0] for n in op.input(slot)]
 
 
 def outputs_of(op: Any, kind: str) -> list[str]:
-    """The names of what it computes."""
+    """The names of its outputs."""
     return list(op.output(_DATA.get(kind, ((), "Out"))[1]))
 
 
 def original(name: str) -> str:
-    """The variable that a quantised one comes from."""
+    """The original variable of a quantised one."""
     return next((name.removesuffix(end) for end in _ENDS if name.endswith(end)), name)
 
 
 def all_data(graph: IrGraph, op: Any) -> bool:
-    """Whether none of an op's inputs is kept between steps, as parameters are."""
+    """Whether none of an op's inputs is persistable, as parameters are."""
     return not any(node_named(op.inputs, name).persistable() for name in inputs_of(op, op.name()))
 
 
 def skipped(op: Any, pattern: str | list[str]) -> bool:
-    """Whether an op stands in a name scope that has (one of) the pattern(s)."""
+    """Whether an op is in a name scope with (one of) the pattern(s)."""
     scope = op.op().attr("op_namescope") if op.op().has_attr("op_namescope") else ""
     return any(p in scope for p in ([pattern] if isinstance(pattern, str) else pattern))
 
 
 def noted(op: Any, kind: str) -> bool:
-    """Whether a pass left this value in the op's attribute quantization_type."""
+    """Whether a pass has set the op's attribute quantization_type to this value."""
     return op.op().has_attr("quantization_type") and op.op().attr("quantization_type") == kind
 
 
@@ -87,7 +85,7 @@ def checked_graph(graph: Any, what: str) -> IrGraph:
 
 
 def checked_types(kinds: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Raises FluidValueError for a type of op that is not quantised."""
+    """Raises FluidValueError for a type of op that cannot be quantised."""
     known, listed = tuple(known), [kinds] if isinstance(kinds, str) else list(kinds)
     for kind in listed:
         if kind not in known:
@@ -99,7 +97,7 @@ def checked_types(kinds: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def checked_choice(what: str, value: Any, known: Iterable[Any]) -> Any:
-    """Raises FluidValueError for a value that is none of these."""
+    """Raises FluidValueError for any other value."""
     known = tuple(known)
     if value not in known:
         raise FluidValueError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")

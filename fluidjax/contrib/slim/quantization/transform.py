@@ -27,29 +27,28 @@ WEIGHTS = ("abs_max", "channel_wise_abs_max", "range_abs_max", "moving_average_a
 
 
 class QuantizationTransformPass:
-    """Before each op of these types: x -> x.quantized -> x.quantized.dequantized, for its data and
-    for its weights.
+    """Insert x -> x.quantized -> x.quantized.dequantized before each op of these types, for its
+    data and for its weights.
 
-    Gradient ops read what their forward ops read, and what they give goes to x itself, so rounding
-    counts as nothing there. Ops whose inputs are all data (a mul of two activations), and those in
-    a name scope of `skip_pattern`, stay as they are.
+    Gradient ops read their forward ops' inputs, and their gradients flow to x itself, so rounding
+    is ignored there. Ops whose inputs are all data (a mul of two activations), and those in a name
+    scope of `skip_pattern`, do not change.
 
-    scope, place: where values of what the ops keep are put. weight_bits, activation_bits: of an
-    integer with its sign. activation_quantize_type: how the scale of data is found, abs_max (anew
-    in each step), range_abs_max (the greatest of window_size steps), moving_average_abs_max (by
-    moving_rate). weight_quantize_type: also channel_wise_abs_max, a scale for each filter of a
-    convolution.
+    scope, place: for values of the ops' state. weight_bits, activation_bits: of an integer with its
+    sign. activation_quantize_type: the scale of data: abs_max (per step), range_abs_max (the
+    greatest of window_size steps), moving_average_abs_max (by moving_rate). weight_quantize_type:
+    also channel_wise_abs_max, a scale for each filter of a convolution.
 
     weight_quantize_func, act_quantize_func: a function of a variable, written with layers, that
-    quantises and restores in place of the ops. weight_preprocess_func, act_preprocess_func: one
-    that comes before them. Gradients go through such a function as they are, and its own parameters
-    (a bound to clip by, say) are trained by what optimizer_func() returns, so a training graph
-    needs that; executor makes their first values, in scope. A variable that several ops read goes
-    through a *_quantize_func for the first of them alone, and what a weight_preprocess_func gives
-    is quantised to activation_bits, as in 1.8.5.
+    quantises and restores in place of the ops. weight_preprocess_func, act_preprocess_func: a
+    function applied before them. Gradients flow through such a function, and the optimizer from
+    optimizer_func(), which a training graph needs, trains its own parameters (a clipping bound,
+    say); executor makes their first values, in scope. As in 1.8.5, a variable that several ops read
+    goes through a *_quantize_func only for the first of them, and the result of a
+    weight_preprocess_func is quantised to activation_bits.
 
-    Raises FluidValueError for a type that is none of these and for what a function needs beside it,
-    FluidTypeError for a function that gives no variable of its own.
+    Raises FluidValueError for another type and for missing arguments of a function, FluidTypeError
+    for a function that does not return a new variable.
     """
 
     _supported_quantizable_op_type: ClassVar = list(WITH_WEIGHTS)
@@ -107,7 +106,7 @@ class QuantizationTransformPass:
                 op.set_attr("quantization_type", WITH_WEIGHT)
                 for var in op.inputs:
                     name = var.name()
-                    # stands for order alone, or was renamed with another one
+                    # only for ordering, or renamed with another one
                     if name not in op.input_arg_names() or name in through:
                         continue
                     if name not in restored:
@@ -128,7 +127,7 @@ class QuantizationTransformPass:
         return graph
 
     def _left(self, graph: IrGraph, op: IrOpNode) -> bool:
-        """Whether an op stays as it is."""
+        """Whether an op does not change."""
         skip = op.op().has_attr("skip_quant") and op.op().attr("skip_quant")
         return (
             skip
@@ -137,7 +136,7 @@ class QuantizationTransformPass:
         )
 
     def _by(self, put: Functions, what: str, var: IrVarNode, op: IrOpNode) -> IrVarNode:
-        """What the op reads in place of a variable: the function of it, where there is one."""
+        """The variable that the op reads instead: the result of the function, if any."""
         function = self._functions[what]
         return var if function is None else put.put(what, function, var, op)
 

@@ -1,4 +1,4 @@
-"""WeightQuantization: a saved model whose weights are whole numbers, for engines that read them so."""
+"""WeightQuantization: a saved model with integer weights, for engines that support them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _DTYPES = {8: np.dtype("int8"), 16: np.dtype("int16")}
 
 
 class WeightQuantization:
-    """Quantises the weights of a model that save_inference_model wrote, and nothing else.
+    """Quantises only the weights of a model from save_inference_model.
 
-    model_dir, model_filename, params_filename: as load_inference_model takes them. The values of
-    the scope stay as they are (1.8.5 loads the model into the global one).
+    model_dir, model_filename, params_filename: as in load_inference_model. The values of the scope
+    do not change (1.8.5 loads the model into the global one).
     """
 
     _supported_quantizable_op_type: ClassVar = ["conv2d", "depthwise_conv2d", "mul"]
@@ -54,15 +54,15 @@ class WeightQuantization:
 
         Scales are in the ops' attributes ``<weight>_quant_scale``: value = integer * scale.
         "channel_wise_abs_max": one for each filter of a convolution and each column of a mul;
-        "abs_max": one in all, for which the greatest magnitudes, a part threshold_rate of all, are
-        cut. Such files are for engines that restore the weights (Paddle Lite), and
-        load_inference_model restores them too; Paddle does not. generate_test_model: also
+        "abs_max": one in all, with the greatest magnitudes, a fraction threshold_rate of all,
+        clipped. Such files are for engines that restore the weights (Paddle Lite);
+        load_inference_model restores them too, but Paddle does not. generate_test_model: also
         ``save_model_dir/test_model``, with the same weights restored, which runs anywhere. A weight
-        of which nothing but zeros is there stays zeros (1.8.5 divides by zero), and one that
-        several ops read is quantised once (1.8.5 quantises the integers again).
+        that is all zero stays zero (1.8.5 divides by zero), and one that several ops read is
+        quantised once (1.8.5 quantises the integers again).
 
-        Raises FluidValueError for a type of op that has no such weights, other bits and other types
-        of quantisation; as load_inference_model does for the model.
+        Raises FluidValueError for a type of op without such weights, for other bits and other types
+        of quantisation, and the errors of load_inference_model.
         """
         kinds = checked_types(quantizable_op_type, self._supported_quantizable_op_type)
         checked_choice("weight_bits", weight_bits, _DTYPES)
@@ -97,10 +97,10 @@ class WeightQuantization:
 def _quantise(
     program: Program, kinds: Sequence[str], bits: int, how: str, rate: float, restored: bool
 ) -> None:
-    """Quantise the weights in the scope, and note it on the ops."""
+    """Quantise the weights in the scope, and record it in the ops' attributes."""
     weights = {v.name for v in program.list_vars() if v.persistable}
     count, scope = steps(bits), global_scope()
-    scales: dict[str, np.ndarray] = {}  # of a weight that several ops read, those of the first
+    scales: dict[str, np.ndarray] = {}  # for a weight that several ops read, those of the first
     ops = [op for block in program.blocks for op in block.ops if op.type in kinds]
     for op in ops:
         for name in op.input_arg_names:
@@ -131,14 +131,14 @@ def _quantise(
 
 
 def _spread(op: Operator, rank: int) -> tuple[int, ...]:
-    """The shape in which scales of channels stand beside a weight: the filters of a convolution,
+    """The shape in which scales of channels broadcast over a weight: the filters of a convolution,
     the columns of a mul.
     """
     return (-1,) + (1,) * (rank - 1) if op.type in CONVOLUTIONS else (1,) * (rank - 1) + (-1,)
 
 
 def _scales(op: Operator, weight: np.ndarray, how: str, count: int, rate: float) -> np.ndarray:
-    """Greatest magnitudes over the greatest integer, in float64: of each channel, or of all."""
+    """Greatest magnitudes over the greatest integer, in float64: per channel, or over all."""
     if how == "channel_wise_abs_max":
         channel = 0 if op.type in CONVOLUTIONS else weight.ndim - 1
         others = tuple(d for d in range(weight.ndim) if d != channel)
@@ -147,7 +147,7 @@ def _scales(op: Operator, weight: np.ndarray, how: str, count: int, rate: float)
 
 
 def _cut(weight: np.ndarray, rate: float) -> float:
-    """The magnitude that all but a part `rate` of the weights do not exceed, by a histogram."""
+    """The magnitude that only a fraction `rate` of the weights exceed, by a histogram."""
     counts, edges = np.histogram(np.abs(weight), bins=_BINS, range=(0, np.abs(weight).max()))
     enough = np.flatnonzero(np.cumsum(counts / float(counts.sum())) >= 1.0 - rate)
     return int(enough[0] + 1 if len(enough) else 0) * float(edges[1] - edges[0])

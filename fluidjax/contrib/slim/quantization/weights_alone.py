@@ -1,4 +1,4 @@
-"""Weights as whole numbers beside data in floats, for ops whose data bear no rounding."""
+"""Integer weights with float data, for ops whose data cannot be rounded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .tables import CONVOLUTIONS, inputs_of, outputs_of
 def round_weights(
     graph: IrGraph, scope: Any, place: Any, kinds: Collection[str], bits: int
 ) -> None:
-    """Round the weights of ops of these kinds in the scope, and restore what the ops compute.
+    """Round the weights of ops of these types in the scope, and restore the ops' outputs.
 
     A convolution has a scale for each filter, other ops one for the whole weight. Raises
     FluidValueError for a weight that an op of another kind reads too.
