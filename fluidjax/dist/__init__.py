@@ -11,7 +11,7 @@ from .jobs.process import Job as Job
 from .jobs.process import current_job as current_job
 from .jobs.process import init_from_env as init_from_env
 
-if _TYPE_CHECKING:  # else imported by the first who uses them
+if _TYPE_CHECKING:  # otherwise imported at first use
     from .holders import who_holds as who_holds
     from .local.job import LocalJob as LocalJob
     from .local.messages import Message as Message

@@ -1,4 +1,4 @@
-"""Who holds what of a program's state, as it lies on the devices now."""
+"""The current layout of a program's state on the devices."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def who_holds(program: Program, scope: Scope | None = None) -> Picture:
         exe.run(sharded, feed={...}, fetch_list=[loss])
         fluid.dist.who_holds(main)
 
-    A variable is whole on each rank, has another value on each, or lies in parts, as the last run
-    left it in the scope (default: the global one). str() of the picture says the same in words.
+    A variable is replicated, has a value per rank, or is sharded, as after the last run in the
+    scope (default: the global one). str() of the picture gives the same in words.
 
-    Raises FluidValueError where the scope holds none of them.
+    Raises FluidValueError if the scope holds none of them.
     """
     where = scope or global_scope()
     found = list(_held(program, where))
@@ -42,7 +42,7 @@ def who_holds(program: Program, scope: Scope | None = None) -> Picture:
 
 
 def _held(program: Program, scope: Scope) -> Iterator[tuple[Held, int]]:
-    """Each variable that has a value, and the number of ranks that it is known to lie on."""
+    """Each variable with a value, and its known number of ranks."""
     for name in walk.persistables(program.desc):
         var = scope.find_var(name)
         if var is None or var.storage.empty:

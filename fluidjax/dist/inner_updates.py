@@ -1,5 +1,5 @@
-"""Updates within a block (minimize in a case of cond or Switch): no rewrite for several processes
-or devices goes there.
+"""Updates within a block (minimize in a case of cond or Switch), which rewrites for several
+processes or devices do not support.
 """
 
 from __future__ import annotations

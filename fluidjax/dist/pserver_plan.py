@@ -1,5 +1,4 @@
-"""What DistributeTranspiler decided, as one frozen value: the runtimes read it, no program has to
-be taken apart.
+"""DistributeTranspiler's decisions as one frozen value, so that runtimes need not analyse programs.
 
 A trainer's and a pserver's Program carry it as ``program.info.pserver_plan``, a transpiler as
 ``transpiler.plan``:
@@ -33,10 +32,10 @@ Descs = tuple[ProgramDesc, ProgramDesc]
 class ParamBlock:
     """A run of whole rows of one parameter (elements, for a vector) that one pserver owns.
 
-    name: of the block on its pserver (``fc_w.block0``; the parameter's own name where it has one
-    block). grad: of the merged gradient there (``fc_w@GRAD.block0``; trainers send it under this
-    name, in sync mode with several trainers with ``.trainer_T`` behind it). offset: its first
-    element in the flattened parameter.
+    name: the block's name on its pserver (``fc_w.block0``; the parameter's own name if it has one
+    block). grad: the name of the merged gradient there (``fc_w@GRAD.block0``; trainers send it
+    under this name, with ``.trainer_T`` appended in sync mode with several trainers). offset: its
+    first element in the flattened parameter.
     """
 
     name: str
@@ -53,14 +52,14 @@ class ParamBlock:
 
     @property
     def rows(self) -> slice:
-        """Where it lies on dimension 0 of the parameter."""
+        """Its range on dimension 0 of the parameter."""
         first = self.offset // math.prod(self.shape[1:])
         return slice(first, first + self.shape[0])
 
 
 @dataclass(frozen=True)
 class PlannedParam:
-    """A parameter that the pservers update, in its blocks.
+    """A parameter that the pservers update, with its blocks.
 
     grad: the variable of `plan.main` whose value is sent, after clipping (``fc_w@GRAD``,
     ``clip_1.tmp_0``). sparse: that gradient is SELECTED_ROWS. remote: the table is never received;
@@ -81,9 +80,9 @@ class PlannedTable:
     """A table of ``is_distributed`` lookups: row r is row ``r // len(endpoints)`` of pserver ``r %
     len(endpoints)``.
 
-    rows: how many rows a pserver holds, ceil(height / pservers). grad: its gradient in `plan.main`.
-    learning_rate: the variable that its plain sgd steps with, whatever the optimizer of the other
-    parameters.
+    rows: the number of rows on a pserver, ceil(height / pservers). grad: its gradient in
+    `plan.main`. learning_rate: the rate variable of its plain sgd, whatever the optimizer of the
+    other parameters.
     """
 
     name: str
@@ -96,13 +95,13 @@ class PlannedTable:
 
 @dataclass(frozen=True)
 class PserverPlan(Shown):
-    """Who owns what in a parameter-server job, and the programs that it came from.
+    """The owners in a parameter-server job, and the original programs.
 
-    mode: ``sync``, ``async``, ``half_async`` or ``geo``. trainers: how many there are; trainer_id:
-    which one this plan was made for (plans of the trainers of a job differ in nothing else).
-    push_every: in geo mode, after how many batches a trainer exchanges deltas. compensated: late
-    gradients are corrected (enable_dc_asgd). main, startup: the original programs. build: makes the
-    programs of a role, see `trainer` and `pserver`.
+    mode: ``sync``, ``async``, ``half_async`` or ``geo``. trainers: their number; trainer_id: the
+    trainer of this plan (plans of the trainers of a job differ in nothing else). push_every: the
+    number of batches between exchanges of deltas in geo mode. compensated: late gradients are
+    corrected (enable_dc_asgd). main, startup: the original programs. build: makes the programs of a
+    role, see `trainer` and `pserver`.
     """
 
     endpoints: tuple[str, ...]
@@ -143,7 +142,7 @@ class PserverPlan(Shown):
         return self.build(role)
 
     def index(self, endpoint: str) -> int:
-        """The number of a pserver. Raises UnknownEndpointError, with near misses, for one that the
+        """The number of a pserver. Raises UnknownEndpointError, with near matches, for one that the
         job does not have.
         """
         if endpoint not in self.endpoints:
@@ -168,8 +167,8 @@ class PserverPlan(Shown):
         return f"<PserverPlan: {self.mode}, {self.trainers} trainers, blocks: {owned or 'none'}>"
 
     def picture(self) -> Picture:
-        """Who holds which block: a bar for each parameter, cut where another pserver begins.
-        Notebooks show it for the plan.
+        """A picture of the blocks' owners: a bar for each parameter, cut at the boundaries of
+        pservers. Notebooks show it for the plan.
         """
         from ..look.owners import Held, Part, owners
 
@@ -182,7 +181,7 @@ class PserverPlan(Shown):
             )
             for p in self.params
         ]
-        for t in self.tables:  # row r is on pserver r % pservers, so no stretch of it is anyone's
+        for t in self.tables:  # row r is on pserver r % pservers: no contiguous parts
             held.append(Held(t.name, t.shape, t.dtype, spread=True))
         return owners(f"{self.mode} job of {self.trainers} trainers", self.endpoints, held)
 

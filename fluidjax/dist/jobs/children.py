@@ -1,4 +1,4 @@
-"""The processes that a launcher starts: their output, line by line under their names, and how they
+"""The processes that a launcher starts: their output, line by line with their names, and how they
 ended.
 """
 
@@ -22,11 +22,11 @@ from typing import IO, Any
 
 from ...errors import FluidValueError
 
-LINE = 1 << 16  # a longer line is shown in pieces
-KEPT = 12  # lines of each process that the report shows
-# What the library under JAX's collectives on CPUs says from C++ whenever processes connect. Nothing
-# turns it off, and as it goes past Python's buffer, it lands anywhere in a line that Python has
-# begun.
+LINE = 1 << 16  # a longer line is split
+KEPT = 12  # lines of each process in the report
+# The message that the library of JAX's CPU collectives prints from C++ whenever processes connect.
+# It cannot be turned off, and because it bypasses Python's buffer, it may interrupt a line from
+# Python.
 BANNER = re.compile(
     rb"\[Gloo\] Rank \d+ is connected to \d+ peer ranks\. Expected number of connected peer ranks"
     rb" is : \d+\r?\n$"
@@ -43,10 +43,10 @@ class Spec:
 
 
 class Child:
-    """A running process. It has a session of its own, so that signals reach what it started as
-    well, and once only.
+    """A running process. It has its own session, so that signals also reach its children, and only
+    once.
 
-    ended: a queue that gets this child when its process ends.
+    ended: a queue that receives this child when its process ends.
     """
 
     def __init__(self, spec: Spec, ended: queue.Queue[Child], out: Printer) -> None:
@@ -86,17 +86,17 @@ class Child:
         return self.code is None
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and to what it started."""
+        """Send a signal to the process and its children."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
 
     def end_leftovers(self) -> None:
-        """Kill what an ended process left behind with its output still open."""
+        """Kill processes that an ended process left behind with its output still open."""
         if not self.running and any(t.is_alive() for t in self._readers):
             self.signal(signal.SIGKILL)
 
     def drain(self, seconds: float) -> None:
-        """Wait for the rest of its output (a process that it left behind may hold the pipe open)."""
+        """Wait for the rest of its output (a remaining child may hold the pipe open)."""
         limit = time.monotonic() + seconds
         for thread in self._readers:
             thread.join(max(0.0, limit - time.monotonic()))
@@ -113,15 +113,15 @@ class Child:
 
     @property
     def exit_code(self) -> int:
-        """As a shell would report it."""
+        """The exit code in a shell's convention."""
         assert self.code is not None
         return self.code if self.code >= 0 else 128 - self.code
 
 
 def lines(source: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a stream, those that are longer than LINE in pieces, without Gloo's banners.
+    """The lines of a stream, split after LINE bytes, without Gloo's banners.
 
-    A banner ends where its line ends, so a line that it interrupted goes on with the next one.
+    A banner ends at the end of its line, so an interrupted line continues with the next one.
     """
     begun = b""
     while data := source.readline(LINE):
@@ -137,11 +137,10 @@ def lines(source: IO[bytes]) -> Iterator[bytes]:
 
 
 class Printer:
-    """Whole lines under the names of the processes that wrote them, on the stream that they wrote
-    to.
+    """Prints whole lines, prefixed by the name of their process, on the stream of their origin.
 
-    folder, names: the lines of each of these processes go into a file there, too, named as Paddle's
-    launchers name it. Raises FluidValueError for a folder that cannot be written.
+    folder, names: the lines of each of these processes are also written to a file there, named as
+    by Paddle's launchers. Raises FluidValueError for a folder that cannot be written.
     """
 
     def __init__(self, folder: Path | None = None, names: Sequence[str] = ()) -> None:
@@ -164,7 +163,7 @@ class Printer:
 
     def line(self, target: Any, name: str, line: str) -> None:
         """``[trainer 0] line``."""
-        with self._lock, contextlib.suppress(OSError, ValueError):  # nobody may read any more
+        with self._lock, contextlib.suppress(OSError, ValueError):  # the reader may be gone
             if name in self._files:
                 with self._files[name].open("a", encoding="utf-8", errors="replace") as file:
                     file.write(f"{line}\n")
@@ -173,7 +172,7 @@ class Printer:
 
 
 def free_ports(count: int, taken: Sequence[int] = ()) -> list[int]:
-    """Different ports on which nobody listens on the loopback address now."""
+    """Different ports that are free on the loopback address now."""
     from .wire import listen
 
     sockets: list[socket.socket] = []

@@ -1,5 +1,5 @@
-"""Jobs that a cluster describes (SLURM, Open MPI, Kubernetes, ...): JAX finds out who is who, then
-the processes meet.
+"""Jobs described by a cluster (SLURM, Open MPI, Kubernetes, ...): JAX detects the ranks, then the
+processes meet.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .hub import Hub
 from .secret import new_secret
 
 LOOPBACK = "127.0.0.1"
-ROOM = 512  # bytes of the message that tells everyone where to meet
+ROOM = 512  # bytes of the message with the hub's address
 
 
 def detected(timeout: float) -> bool:
-    """Join jax.distributed if JAX finds a cluster around this process. Raises what
-    jax.distributed.initialize raises.
+    """Join jax.distributed if JAX detects a cluster around this process. Raises the errors of
+    jax.distributed.initialize.
     """
     try:
         jax.distributed.initialize(initialization_timeout=int(max(timeout, 10)))
@@ -36,8 +36,8 @@ def detected(timeout: float) -> bool:
 
 
 def meet(timeout: float) -> tuple[JobEnv, Hub | None]:
-    """Agree on a hub, which trainer 0 opens on a free port: the job as the environment might have
-    described it.
+    """Agree on a hub, which trainer 0 opens on a free port; returns the job in the form of an
+    environment's description.
     """
     cpu_devices()  # CPU_NUM counts only before JAX's first use, which is now
     rank, count = jax.process_index(), jax.process_count()
@@ -48,7 +48,7 @@ def meet(timeout: float) -> tuple[JobEnv, Hub | None]:
         host = LOOPBACK if near else wire.own_address()
         try:
             hub = Hub(Endpoint(host, 0), count, timeout, secret)
-        except OSError:  # the others do not reach it, and say so
+        except OSError:  # the others cannot reach it, and report that
             hub = Hub(Endpoint(LOOPBACK, 0), count, timeout, secret)
         hub.start()
         said = {"host": host, "port": hub.address.port, "secret": secret}
@@ -65,7 +65,7 @@ def one_machine() -> bool:
 
 
 def from_first(said: dict[str, Any]) -> dict[str, Any]:
-    """What trainer 0 says, in every trainer: a collective over one device of each."""
+    """Broadcast trainer 0's message to every trainer: a collective over one device of each."""
     row = np.zeros((1, ROOM), np.int32)
     if jax.process_index() == 0:
         text = json.dumps(said).encode()
@@ -75,7 +75,7 @@ def from_first(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def how_many(yes: bool) -> int:
-    """How many trainers say yes, in every trainer: a collective."""
+    """The number of trainers with a true value, in every trainer: a collective."""
     return int(_sum(np.full((1, 1), yes, np.int32))[0])
 
 

@@ -1,4 +1,6 @@
-"""Whether all trainers run the same program: a text of it, and where two texts first differ."""
+"""The comparison of all trainers' programs: a program's text, and the first difference of two
+texts.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,18 @@ from ...ir.text import op_text, var_text
 
 _TRAINER_ID = re.compile(r"\btrainer_id=\d+")
 LARGEST = 256 << 20  # bytes of a program's text
-# why trainers compare something, in words
+# the reasons of a comparison, in words
 NEW = "has new sizes in its feed, a new program or new state"
-CHECKPOINT = "checkpoint of step "  # how a text begins that is of a checkpoint
+CHECKPOINT = "checkpoint of step "  # the beginning of a text about a checkpoint
 
 
 def program_lines(desc: ProgramDesc, rank: int = -1) -> str:
-    """Every op of every block on a line of its own, then every variable: what must agree between
+    """One line per op of every block, then per variable: everything that must agree between
     trainers.
 
-    Left out are the random seed, the user's line that an op comes from, its op_namescope (a count
-    of what was built before), and, for the program of trainer `rank` of a parameter-server job, the
-    id that DistributeTranspiler writes into names and attributes.
+    It omits the random seed, an op's user line, its op_namescope (which counts earlier scopes),
+    and, in the program of trainer `rank` of a parameter-server job, the id that
+    DistributeTranspiler writes into names and attributes.
     """
     ops = [
         f"block {i}: {op_text(_unscoped(op), block.vars)}"
@@ -62,7 +64,7 @@ def pack(text: str) -> str:
 
 
 def unpack(packed: object) -> str:
-    """The text again. Raises ParseError for what is none, or larger than LARGEST."""
+    """The unpacked text. Raises ParseError for any other data, or a text larger than LARGEST."""
     try:
         inflate = zlib.decompressobj()
         raw = inflate.decompress(base64.b85decode(str(packed)), LARGEST)
@@ -93,13 +95,13 @@ class Comparison:
         self.count = count
         self.hashes: dict[int, str] = {}
         self.texts: dict[int, str] = {}
-        self.steps: dict[int, int] = {}  # that a trainer had begun when it came
-        self.whats: dict[int, str] = {}  # and what it does, in words
+        self.steps: dict[int, int] = {}  # number of steps that a trainer had begun at its arrival
+        self.whats: dict[int, str] = {}  # its action, in words
         self._asked = False
 
     def missed(self, rank: int, steps: int, ended: bool) -> str:
-        """The sentence, where this trainer has gone on or come to its end while another one waits
-        for it here; "" if not.
+        """The error message if this trainer has continued or ended while another one waits for it
+        here; "" if not.
         """
         if rank in self.hashes:
             return ""
@@ -129,7 +131,7 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """All have come, and agree."""
+        """Whether all have arrived, and agree."""
         return len(self.hashes) == self.count and len(set(self.hashes.values())) == 1
 
     @property
@@ -145,11 +147,11 @@ class Comparison:
         return 0, self.odd
 
     def add_text(self, rank: int, packed: object) -> None:
-        """A text that came. Raises ParseError."""
+        """Receive a text. Raises ParseError."""
         self.texts[rank] = unpack(packed)
 
     def difference(self) -> str:
-        """The sentence, once both texts are there; before that ""."""
+        """The error message, once both texts are received; before that ""."""
         if len(self.texts) < 2:
             return ""
         (_, ours), (rank, theirs) = sorted(self.texts.items())[:2]

@@ -1,8 +1,7 @@
-"""The job that a transpiled program describes: in scripts that a shell starts, it alone says what
-this process is.
+"""The job described by a transpiled program, the only description in scripts that a shell starts.
 
-Such scripts decide their role by variables or arguments of their own, and only what they give to
-the transpiler names the pservers, how many trainers there are, and which one this is.
+Such scripts choose their role by their own variables or arguments, and only the arguments of the
+transpiler name the pservers, the number of trainers, and this trainer's id.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ _TALKS = frozenset({"send", "recv"})
 
 
 def join_job_of(program: Program) -> None:
-    """Take part in the job of which this program is about to run a part, if it is one and this
-    process is in none yet.
+    """Join the job of this program before it runs, if it belongs to one and this process is in none
+    yet.
 
-    Raises what dist.init_from_env raises.
+    Raises the errors of dist.init_from_env.
     """
     if current_job() is None:
         env = described_job(program)
@@ -39,10 +38,9 @@ def join_job_of(program: Program) -> None:
 
 
 def described_job(program: Program) -> JobEnv | None:
-    """What a program says of the job and of the process that runs it; None for a program that runs
-    alone.
+    """A program's description of its job and process; None for a program that runs alone.
 
-    A pserver's startup program does not talk to anybody, so it runs alone.
+    A pserver's startup program does not communicate, so it runs alone.
     """
     plan = program.info.pserver_plan
     for op in program.desc.blocks[0].ops:
@@ -56,7 +54,7 @@ def described_job(program: Program) -> JobEnv | None:
 
 
 def _of_pservers(plan: PserverPlan, role: str, rank: int) -> JobEnv:
-    """They meet at pserver 0, the one address that every process knows."""
+    """The processes meet at pserver 0, the one address that every process knows."""
     pservers = endpoints(",".join(plan.endpoints), "pservers")
     current = pservers[rank] if role == PSERVER else None
     return JobEnv(
@@ -71,7 +69,7 @@ def _of_pservers(plan: PserverPlan, role: str, rank: int) -> JobEnv:
 
 
 def _trainers(op: OpDesc) -> JobEnv:
-    """They meet at trainer 0, whose endpoint is the first."""
+    """The processes meet at trainer 0, whose endpoint is the first."""
     if op.type == "gen_nccl_id":
         rank, listed = op.attrs["trainer_id"], list(op.attrs["trainers"])
     else:

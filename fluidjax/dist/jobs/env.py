@@ -13,10 +13,10 @@ The variables, with the names that Paddle gave them over time (the first that is
     this process    PADDLE_CURRENT_ENDPOINT, CURRENT_ENDPOINT, or PADDLE_CURRENT_IP, POD_IP with the
     port
 
-``FLUIDJAX_HUB`` (host:port) comes from ``fluidjax launch``, which is where its processes meet.
-``FLUIDJAX_JOB_SECRET`` is a text that all processes of the job know, and nobody else;
-``FLUIDJAX_JOB_SECRET_FILE`` a file that holds it. What these leave open, a scheduler's variables
-may say (schedulers.py).
+``FLUIDJAX_HUB`` (host:port) comes from ``fluidjax launch``, and is the meeting point of its
+processes. ``FLUIDJAX_JOB_SECRET`` is a text known only to the processes of the job;
+``FLUIDJAX_JOB_SECRET_FILE`` names a file with it. A scheduler's variables may supply what these
+leave open (schedulers.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TRAINER, PSERVER = "TRAINER", "PSERVER"
 LARGEST = 65536  # processes in a job: a larger number is a mistake
 SECRET = "FLUIDJAX_JOB_SECRET"
 SECRET_FILE = f"{SECRET}_FILE"
-SHORTEST = 16  # characters of a secret that somebody thought of
+SHORTEST = 16  # characters of a secret chosen by a person
 _PSERVERS = (
     "PADDLE_PSERVERS_IP_PORT_LIST",
     "PADDLE_PSERVER_ENDPOINTS",
@@ -65,14 +65,14 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class JobEnv:
-    """What the environment says of the job and of this process.
+    """The environment's description of the job and of this process.
 
-    role: TRAINER or PSERVER. rank: the trainer's id, or the place of the pserver's endpoint in
-    `pservers`. count: how many trainers. trainers, pservers: endpoints, () where unknown. current:
-    this process's own endpoint. hub: where the job's processes meet before they start (None: one
-    trainer, nobody to meet). launched: by our launcher. secret: what all processes of the job know,
-    "" where the environment gives none. placed: what the scheduler says that the hub's address
-    comes from, None where Paddle's variables or the launcher name one.
+    role: TRAINER or PSERVER. rank: the trainer's id, or the index of the pserver's endpoint in
+    `pservers`. count: the number of trainers. trainers, pservers: endpoints, () if unknown.
+    current: this process's own endpoint. hub: the meeting point of the job's processes before they
+    start (None: a single trainer). launched: whether fluidjax's launcher started it. secret: the
+    job's secret, "" if the environment has none. placed: the scheduler's description from which the
+    hub's address comes, None if Paddle's variables or the launcher name one.
     """
 
     role: str = TRAINER
@@ -93,8 +93,8 @@ class JobEnv:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that the environment names, each once; all addresses that only this host
-        reaches are one.
+        """The hosts in the environment, each once; all addresses reachable only from this host
+        count as one.
         """
         known = (*self.trainers, *self.pservers, *([self.current] if self.current else []))
         return tuple(dict.fromkeys("127.0.0.1" if e.loopback else e.host for e in known))
@@ -107,22 +107,21 @@ class JobEnv:
 
     @property
     def hosts_hub(self) -> bool:
-        """Whether this is the process that the others meet at."""
+        """Whether the others meet at this process."""
         if self.launched or self.hub is None or self.rank != 0:
             return False
         return self.role == (TRAINER if self.trainers else PSERVER)
 
 
 def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
-    """The job that `environ` (default: os.environ) describes, or None if it has none of Paddle's
-    variables, and no scheduler started the process.
+    """The job described by `environ` (default: os.environ), or None if it has none of Paddle's
+    variables and no scheduler started the process.
 
-    Raises FluidValueError, in one sentence that names the variable and the process, for an unknown
-    role, an id or a number that is missing, not a number or out of range, endpoints that are
-    malformed or listed twice, lists whose length contradicts the number, an endpoint of this
-    process that is not in its list or at another place than its id, a loopback address for
-    trainer 0 where another trainer has a different host, and a scheduler that contradicts Paddle's
-    variables.
+    Raises FluidValueError, naming the variable and the process, for an unknown role, an id or a
+    number that is missing, not a number or out of range, endpoints that are malformed or listed
+    twice, lists whose length contradicts the number, an endpoint of this process that is not in its
+    list or not at the index of its id, a loopback address for trainer 0 if another trainer has a
+    different host, and a scheduler that contradicts Paddle's variables.
     """
     env = {
         k: v.strip() for k, v in (os.environ if environ is None else environ).items() if v.strip()
@@ -159,7 +158,7 @@ def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
 
 
 def _filled(env: dict[str, str], place: Placed) -> dict[str, str]:
-    """The environment of a trainer, completed by what its scheduler says."""
+    """The environment of a trainer, completed from its scheduler."""
     count_set_by = _first(env, "PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "PADDLE_TRAINER_ENDPOINTS")
     if count_set_by is None:
         if place.count is None:
@@ -183,7 +182,7 @@ def _filled(env: dict[str, str], place: Placed) -> dict[str, str]:
 
 
 def _meets(place: Placed, env: Mapping[str, str], rank: int) -> Endpoint:
-    """Where the processes that a scheduler started meet."""
+    """The meeting point of processes that a scheduler started."""
     if not place.first:
         more = ", or give the pods a subdomain" if place.by == "Kubernetes" else ""
         raise FluidValueError(
@@ -196,17 +195,16 @@ def _meets(place: Placed, env: Mapping[str, str], rank: int) -> Endpoint:
 def meeting_point(
     env: Mapping[str, str], trainers: tuple[Endpoint, ...], pservers: tuple[Endpoint, ...]
 ) -> Endpoint | None:
-    """Where the processes meet: at the launcher's hub, else as `met_at` says."""
+    """The meeting point of the processes: the launcher's hub, else the result of `met_at`."""
     if env.get("FLUIDJAX_HUB"):
         return endpoint(env["FLUIDJAX_HUB"], "FLUIDJAX_HUB")
     return met_at(trainers, pservers)
 
 
 def met_at(trainers: tuple[Endpoint, ...], pservers: tuple[Endpoint, ...] = ()) -> Endpoint | None:
-    """Where processes meet by themselves: at trainer 0's endpoint, else at pserver 0's.
+    """The meeting point without a launcher: trainer 0's endpoint, else pserver 0's.
 
-    Where all processes are known to be on one machine, on the address that only this machine
-    reaches.
+    If all processes are known to be on one machine, it is on the loopback address.
     """
     first = next(iter(trainers or pservers), None)
     if (
@@ -220,8 +218,8 @@ def met_at(trainers: tuple[Endpoint, ...], pservers: tuple[Endpoint, ...] = ()) 
 
 
 def given_secret(environ: Mapping[str, str] | None = None) -> str:
-    """The secret that the environment gives, "" where it gives none. Raises FluidValueError for one
-    that is too short, and for a file that cannot be read.
+    """The secret from the environment, "" if it has none. Raises FluidValueError for one that is
+    too short, and for a file that cannot be read.
     """
     env = os.environ if environ is None else environ
     text, path, what = env.get(SECRET, "").strip(), env.get(SECRET_FILE, "").strip(), SECRET
@@ -243,7 +241,7 @@ def given_secret(environ: Mapping[str, str] | None = None) -> str:
 
 
 def endpoint(text: str, what: str, port: int | None = None) -> Endpoint:
-    """``host:port``, ``[::1]:port``, or ``host`` alone where `port` is given. Raises
+    """Parse ``host:port``, ``[::1]:port``, or ``host`` alone if `port` is given. Raises
     FluidValueError naming `what`.
     """
     host, colon, digits = text.strip().rpartition(":")
@@ -269,9 +267,7 @@ def _host(host: str, text: str, what: str) -> str:
 
 
 def endpoints(text: str, what: str, port: int | None = None) -> tuple[Endpoint, ...]:
-    """A comma-separated list of endpoints. Raises FluidValueError for a malformed one, and one that
-    stands there twice.
-    """
+    """A comma-separated list of endpoints. Raises FluidValueError for a malformed or repeated one."""
     found: list[Endpoint] = []
     for part in text.split(","):
         one = endpoint(part, what, port)

@@ -1,4 +1,4 @@
-"""What every process says before the job starts, and what the hub concludes from it. No sockets
+"""The descriptions of processes before the job starts, and the hub's checks of them. No sockets
 here.
 """
 
@@ -20,8 +20,8 @@ from .env import LARGEST, PSERVER, TRAINER, JobEnv
 class Hello:
     """One process of a job.
 
-    host: its name; machine: tells hosts apart that share a name. jax_port: where trainer 0 would
-    have jax's coordinator listen. The versions must be the same everywhere.
+    host: its name; machine: distinguishes hosts with the same name. jax_port: the port for jax's
+    coordinator on trainer 0. The versions must be equal everywhere.
     """
 
     role: str
@@ -46,12 +46,12 @@ class Hello:
         return f"process {self.pid} on host {self.host}"
 
     def as_dict(self) -> dict[str, Any]:
-        """For a message."""
+        """A dict for a message."""
         return asdict(self)
 
 
 def own_hello(env: JobEnv, fluidjax: str, jax: str, jax_port: int) -> Hello:
-    """This process's."""
+    """This process's description."""
     python = ".".join(platform.python_version_tuple()[:2])
     return Hello(
         env.role, env.rank, env.count, socket.gethostname(), machine(), os.getpid(), fluidjax, jax, python, jax_port
@@ -59,7 +59,7 @@ def own_hello(env: JobEnv, fluidjax: str, jax: str, jax_port: int) -> Hello:
 
 
 def machine() -> str:
-    """A word that differs between hosts: the kernel's boot id, or the host's name."""
+    """An identifier of the host: the kernel's boot id, or the host's name."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -67,7 +67,7 @@ def machine() -> str:
 
 
 def read_hello(message: object) -> Hello:
-    """A hello from outside. Raises ParseError for anything that is not one."""
+    """A hello from received data. Raises ParseError for anything else."""
     if not isinstance(message, Mapping) or set(message) != {f.name for f in fields(Hello)}:
         raise ParseError("this is not how a process of fluidjax says hello")
     for field in fields(Hello):
@@ -85,11 +85,10 @@ def read_hello(message: object) -> Hello:
 
 
 def contradiction(known: Iterable[Hello], new: Hello, count: int, loopback: bool) -> str | None:
-    """The sentence that says why `new` cannot be in one job with those that are `known`, or None if
-    it can.
+    """The reason why `new` cannot be in one job with the `known` processes, or None if it can.
 
-    count: how many trainers the hub expects. loopback: whether the hub's address is one that only
-    its own host reaches.
+    count: the number of trainers that the hub expects. loopback: whether only the hub's own host
+    can reach its address.
     """
     if new.count != count:
         return (
@@ -124,7 +123,7 @@ def contradiction(known: Iterable[Hello], new: Hello, count: int, loopback: bool
 
 
 def missing(known: Iterable[Hello], count: int) -> list[int]:
-    """The ids of the trainers that have not come."""
+    """The ids of the missing trainers."""
     here = {h.rank for h in known if h.role == TRAINER}
     return [rank for rank in range(count) if rank not in here]
 

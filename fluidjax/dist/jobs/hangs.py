@@ -1,6 +1,4 @@
-"""Processes of a job that live and do nothing: found by questions that go unanswered, and by steps
-that do not come. No sockets here.
-"""
+"""Detection of hanging processes, by unanswered questions and missing steps. No sockets here."""
 
 from __future__ import annotations
 
@@ -8,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 PING = 10.0  # seconds between questions
-# seconds without an answer after which a process is named, and after which the job is ended (JAX's
-# own heartbeats would end it after 100, without saying whose fault it is)
+# seconds without an answer until a process is reported, and until the job is ended (JAX's own
+# heartbeats would end it after 100, without naming the process)
 UNANSWERED, GIVEN_UP = 30.0, 90.0
-BEHIND = 40.0  # seconds that others wait in a step after which the one that does not come is named
-ASLEEP = 5.0  # a pause between two looks that counts as the machine's or the launcher's own
+BEHIND = 40.0  # seconds that others wait in a step until the missing process is reported
+ASLEEP = 5.0  # a longer pause between two checks counts as one of the machine or the launcher
 
 
 class Watched(Protocol):
-    """A process. steps: those that it has begun. heard, moved: when it said something, and when it
-    began its last step. named: why it was named, while that is true.
+    """A process. steps: the number of steps begun. heard, moved: the times of its last message, and
+    of the beginning of its last step. named: the current reason for reporting it.
     """
 
     steps: int
@@ -36,16 +34,16 @@ class Watched(Protocol):
 
 
 class Hangs:
-    """Looks again and again. tell: is given a sentence for each process that is named."""
+    """Checks periodically. tell: is called with a message for each reported process."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell, self._looked = tell, 0.0
 
     def look(self, now: float, running: Sequence[Watched]) -> str:
-        """Name who does not answer, or does not come to a step in which others wait. The sentence
-        that ends the job where one has been silent for too long, else "".
+        """Report processes that do not answer, or are missing in a step in which others wait.
+        Returns the reason to end the job if one has been silent for too long, else "".
         """
-        if now - self._looked > ASLEEP:  # it is not the others' silence
+        if now - self._looked > ASLEEP:  # the pause was here, not in the others
             for one in running:
                 one.heard = one.moved = now
         self._looked = now

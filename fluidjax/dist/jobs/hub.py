@@ -1,10 +1,10 @@
-"""Where the processes of a job meet: the hub checks them before jax starts, watches them while they
-run, and notifies them when one ends.
+"""The hub of a job: it checks the processes before jax starts, watches them while they run, and
+notifies them when one ends.
 
 The hub is one thread with one selector in the launcher, or, without a launcher, in trainer 0 (or
-pserver 0 where the trainers' addresses are unknown). Every process keeps one connection to it. The
-kernel closes a connection when its process ends, however it ends; so the other end notices a death
-at once, without heartbeats.
+pserver 0 if the trainers' addresses are unknown). Every process keeps one connection to it. The
+kernel closes a connection when its process ends for any reason, so the other end notices it at
+once, without heartbeats.
 
 Messages, one JSON object a line (`wire.py`):
 
@@ -20,8 +20,8 @@ Messages, one JSON object a line (`wire.py`):
              {"asks": "hosts"}  {"holds": true}
 
 A connection whose first message does not prove the job's secret (`secret.py`) is a stranger's: it
-is dropped, and nothing else happens. Of strangers that say nothing there are a bounded number, for
-a bounded time.
+is dropped, and nothing else happens. The number of silent strangers is bounded, and so is their
+time.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from .handshake import Hello, contradiction, missing, read_hello, trainers_text
 
 VERSION = 2
 SILENT = 10.0  # seconds that a connection has to prove the secret
-STRANGERS = 64  # connections that have not yet: one more, and the oldest is dropped
-# seconds between the first sign of a death and the sentence: those that follow from it come in too
+STRANGERS = 64  # unproven connections; with one more, the oldest is dropped
+# seconds between the first sign of a death and the report, so that consequences arrive too
 GRACE = 0.3
-WISH = 1000  # characters of what a trainer wishes to do in its turn
-POLL = 0.5  # seconds between questions for the number of steps, once a trainer has ended
+WISH = 1000  # characters of a trainer's request in its turn
+POLL = 0.5  # seconds between queries of the number of steps, once a trainer has ended
 GATHERING, RUNNING, OVER = "gathering", "running", "over"
 
 
@@ -64,11 +64,11 @@ class Peer:
     hello: Hello | None = None
     steps: int = 0
     ended: bool = False  # it said goodbye
-    failed: str = ""  # or why it is about to end
+    failed: str = ""  # or the reason of its coming end
     since: float = field(default_factory=time.monotonic)
-    heard: float = field(default_factory=time.monotonic)  # when it said something
-    moved: float = field(default_factory=time.monotonic)  # when it began its last step
-    named: str = ""  # the sentence in which it was named, while that is true
+    heard: float = field(default_factory=time.monotonic)  # time of its last message
+    moved: float = field(default_factory=time.monotonic)  # time at which it began its last step
+    named: str = ""  # the current report about it
 
     @property
     def name(self) -> str:
@@ -88,11 +88,11 @@ class Peer:
 class Hub:
     """See the module. The constructor listens; `start` lets the thread run.
 
-    address: where to listen (port 0: any; see `.address`). count: trainers in the job. timeout:
-    seconds until all of them must have come. secret: what processes must prove to know; "": a new
-    one, in a file that only this user's processes can read. supervised: somebody else, who calls
-    `end`, sees how processes end. pservers: how many the job has. Raises OSError if it cannot
-    listen there, or write that file.
+    address: the address to listen at (port 0: any; see `.address`). count: trainers in the job.
+    timeout: seconds until all of them must have arrived. secret: the secret that processes must
+    prove to know; "": a new one, in a file that only this user's processes can read. supervised: a
+    supervisor observes how processes end, and calls `end`. pservers: the number of pservers. Raises
+    OSError if it cannot listen there, or write that file.
     """
 
     def __init__(
@@ -112,17 +112,17 @@ class Hub:
         self.timeout = timeout
         self.state = GATHERING
         self.verdict = ""  # why the job was refused or ended early
-        self.failures: dict[str, str] = {}  # "trainer 1" -> what it said before it ended
+        self.failures: dict[str, str] = {}  # "trainer 1" -> its last message before it ended
         self.goodbyes: set[str] = set()
         self.holding = False  # trainers write a checkpoint when they get SIGTERM
         self.peers: list[Peer] = []
         self._gone: list[Peer] = []
         self._checks: dict[int, Comparison] = {}
-        # of each turn, what the trainers wish that have come to it
+        # for each turn, the requests of the trainers that have reached it
         self._turns: dict[int, dict[int, str]] = {}
         self._pservers, self._serving, self._asking = pservers, dict[int, list[str]](), list[Peer]()
         self._deadline = time.monotonic() + timeout
-        self._polled = 0.0  # when all were asked for their steps
+        self._polled = 0.0  # time of the last query of steps
         self._hangs = hangs.Hangs(_say)
         self._verdict_at: float | None = None
         self._orders: list[str] = []
@@ -133,14 +133,14 @@ class Hub:
 
     @property
     def reached(self) -> Endpoint:
-        """Where the process that has this hub reaches it: the others may know it by another
+        """The address by which the hub's own process reaches it; the others may use another
         address.
         """
         return Endpoint(*self._listener.getsockname()[:2])
 
     def _leave(self, port: int) -> None:
-        """Once the port is this hub's: leave the secret where this user's processes find it, unless
-        they have it already.
+        """After binding the port: write the secret where this user's processes find it, unless they
+        already have it.
         """
         if self._left is not None:
             self._left = Endpoint(self._left.host, port)
@@ -151,14 +151,12 @@ class Hub:
         self._thread.start()
 
     def end(self, why: str) -> None:
-        """Tell every process to end, for this reason. From any thread."""
+        """Tell every process to end, for this reason. Callable from any thread."""
         self._orders.append(why)
         self._nudge()
 
     def close(self, wait: float = 5.0) -> None:
-        """Stop; `wait`: seconds for processes that have not been answered yet to come for their
-        answer.
-        """
+        """Stop; `wait`: seconds for processes without an answer to fetch it."""
         if self._thread.is_alive():
             limit = time.monotonic() + wait
             while (
@@ -175,7 +173,7 @@ class Hub:
             secrets.take_away(self._left, self._secret)
 
     def forget(self) -> None:
-        """In a forked child: let go of the connections, which stay its parent's alone."""
+        """In a forked child: close the connections, which stay its parent's."""
         for sock in (self._listener, *(p.sock for p in self.peers)):
             sock.close()
 
@@ -185,7 +183,7 @@ class Hub:
 
     def _all_answered(self) -> bool:
         if time.monotonic() > self._deadline:
-            return True  # who comes so late is not waited for
+            return True  # late arrivals are not waited for
         return (
             len({p.name for p in self.peers if p.hello} | {p.name for p in self._gone if p.hello})
             >= self.count
@@ -227,7 +225,7 @@ class Hub:
         self.send(peer, {"hub": VERSION, "nonce": peer.nonce})
 
     def send(self, peer: Peer, message: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # that it is gone shows when we read
+        with contextlib.suppress(OSError):  # the next read shows that it is gone
             peer.sock.sendall(wire.encode(message))
 
     def _tell(self, message: dict[str, Any]) -> None:
@@ -255,7 +253,7 @@ class Hub:
                 self._lost(peer)
 
     def _send_away(self, stranger: Peer) -> None:
-        """The job goes on as if nobody had come."""
+        """Drop a stranger; the job continues unchanged."""
         self.send(stranger, {"stranger": True})
         self._drop(stranger)
 
@@ -266,7 +264,7 @@ class Hub:
             peer.sock.close()
 
     def _lost(self, peer: Peer) -> None:
-        """A connection that closed: the process has ended."""
+        """Handle a closed connection: the process has ended."""
         if peer not in self.peers:
             return
         self._drop(peer)
@@ -322,7 +320,7 @@ class Hub:
                 self._suspect()
 
     def _meet(self, peer: Peer, message: dict[str, Any]) -> None:
-        """The first message. Raises ParseError for a stranger's."""
+        """Handle the first message. Raises ParseError for a stranger's."""
         nonce, shown = message.get("nonce"), message.get("proof")
         if not (
             isinstance(nonce, str)
@@ -376,7 +374,7 @@ class Hub:
             self._tell({"ok": {"coordinator": self._coordinator()}})
 
     def _coordinator(self) -> str:
-        """Where jax's coordinator will listen: on trainer 0's host, as the others can reach it."""
+        """The address of jax's coordinator: on trainer 0's host, as reachable by the others."""
         zero = next(
             p for p in self.peers if p.hello and p.hello.role == TRAINER and p.hello.rank == 0
         )
@@ -386,7 +384,7 @@ class Hub:
         return str(Endpoint(host, zero.hello.jax_port))
 
     def _hosts(self) -> list[str]:
-        """Where each trainer is; the loopback where all are on this machine."""
+        """The address of each trainer; the loopback if all are on this machine."""
         seen = dict.fromkeys(range(self.count), self.address.host)
         for peer in self.peers:
             if peer.hello and peer.hello.role == TRAINER:
@@ -433,9 +431,7 @@ class Hub:
         return [p for p in (*self.peers, *self._gone) if p.hello and p.hello.role == TRAINER]
 
     def _who_died(self) -> str:
-        """The first cause: a process that ended without a word comes before one that says why it
-        fails.
-        """
+        """The first cause: a process that ended silently comes before one that reported a failure."""
         silent = [p for p in self._gone if not p.ended and not p.failed and p.hello]
         for peer in silent:
             assert peer.hello is not None
@@ -462,8 +458,8 @@ class Hub:
             )
 
     def _judge_checks(self) -> None:
-        """Whether a trainer has passed by, or ended, where another one has something to compare
-        with it.
+        """Whether a trainer has passed or ended at a point where another one waits for a
+        comparison.
         """
         if self.state != RUNNING:
             return
@@ -474,8 +470,8 @@ class Hub:
                     self._over(why, "end")
 
     def _answer_turns(self) -> None:
-        """Tell what all wish, once every trainer that has not ended has said it; one that has
-        wishes nothing ("").
+        """Send all requests, once every running trainer has made its own; an ended trainer counts
+        as "".
         """
         ended = {p.hello.rank for p in self._trainers() if p.hello and p.ended}
         for k in [
@@ -485,9 +481,7 @@ class Hub:
             self._tell({"turn": k, "wishes": [wishes.get(rank, "") for rank in range(self.count)]})
 
     def _serves(self, peer: Peer, loaded: object) -> None:
-        """A pserver serves from now on, or never will. loaded: the folder and file that its values
-        come from.
-        """
+        """A pserver begins to serve, or never will. loaded: the folder and file of its values."""
         if not (
             isinstance(loaded, list)
             and len(loaded) == 2
@@ -499,7 +493,7 @@ class Hub:
         self._answer_loaded()
 
     def _answer_loaded(self) -> None:
-        """Tell those who ask what pservers have loaded, once all of them serve."""
+        """Answer queries about the files that pservers have loaded, once all of them serve."""
         if len(self._serving) < self._pservers:
             return
         asking, self._asking = self._asking, []
@@ -553,10 +547,10 @@ def _count(value: object) -> int:
 
 
 def _listen(address: Endpoint, first: Callable[[int], object]) -> socket.socket:
-    """Listen on this address alone. Raises OSError.
+    """Listen on this address only. Raises OSError.
 
-    Where it is one that a router translates, or a name that on this host means the loopback, on
-    this host's own address.
+    If a router translates it, or if it is a name for the loopback on this host, listen on this
+    host's own address.
     """
     try:
         found = wire.listen(address.host, address.port, first)

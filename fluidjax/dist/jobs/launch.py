@@ -1,7 +1,7 @@
 """A job on one machine: trainers and pservers as processes, ended together when one of them dies.
 
-`job_specs` says what to start, `Supervisor` starts and watches it. The supervisor holds the hub
-(`hub.py`), so it sees both how a process ended and what it said before.
+`job_specs` lists the processes, `Supervisor` starts and watches them. The supervisor owns the hub
+(`hub.py`), so it knows both how a process ended and its last messages.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from .secret import new_secret
 _logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds that processes get to end by themselves before they are killed
-SAVING = (
-    3600.0  # where trainers write a checkpoint before they end: until the scheduler's patience ends
-)
+SAVING = 3600.0  # if trainers write a checkpoint before they end: until the scheduler's limit
 AFTER_DONE = 10.0  # seconds that pservers get once the trainers have ended
 _OURS = (
     "PADDLE_TRAINING_ROLE", "TRAINING_ROLE", "PADDLE_TRAINERS", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID",
@@ -53,9 +51,9 @@ def job_specs(
     """The processes of a job: `nproc` trainers, then `pservers` pservers, each running `command`.
 
     Trainers get endpoints on free ports. Pserver k gets the endpoint 127.0.0.(k+1) with one port
-    for all, since old scripts have a list of addresses and one port; nothing listens there.
-    devices_per_proc: virtual CPU devices of each trainer. gpus: which GPUs the trainers see, one
-    each. environ: what they inherit (default os.environ).
+    for all, because old scripts have a list of addresses and one port; nothing listens there.
+    devices_per_proc: virtual CPU devices of each trainer. gpus: the trainers' GPUs, one each.
+    environ: the inherited environment (default os.environ).
     """
     base = {k: v for k, v in (os.environ if environ is None else environ).items() if k not in _OURS}
     base |= {"PYTHONUNBUFFERED": "1", "FLUIDJAX_HUB": str(hub), SECRET: secret}
@@ -85,7 +83,7 @@ def job_specs(
             env |= {"JAX_NUM_CPU_DEVICES": str(devices_per_proc), "CPU_NUM": str(devices_per_proc)}
         if gpus:
             env |= {"CUDA_VISIBLE_DEVICES": gpus[rank], "FLAGS_selected_gpus": "0"}
-            # all are on this machine, and nobody else is to reach their sockets
+            # all are on this machine, and their sockets must not be reachable from others
             env.setdefault("NCCL_SOCKET_IFNAME", "lo")
         specs.append(Spec(f"trainer {rank}", tuple(command), env))
     for k, host in enumerate(hosts):
@@ -102,8 +100,8 @@ def job_specs(
 
 
 def _role(role: str) -> dict[str, str]:
-    """A process's role under both names: a script that asks for the other one would take a pserver
-    for a trainer.
+    """A process's role under both names: a script that reads the other one would treat a pserver as
+    a trainer.
     """
     return {"PADDLE_TRAINING_ROLE": role, "TRAINING_ROLE": role}
 
@@ -116,13 +114,12 @@ def run_job(
     the exit code.
 
     0 when all trainers ended well; else the code of the process that died first (128 + n for signal
-    n), named on stderr with its last lines. Ctrl-C and SIGTERM go to all processes, and what does
-    not end within a few seconds is killed, unless trainers write a checkpoint on SIGTERM: then they
-    have the time that they need, and the code is 75. log_dir: what each process writes goes there
-    as well, into workerlog.0, serverlog.0, ..., behind what these files hold. restarts: how often
-    the whole job is started again after a process was lost: one that was killed, or that failed
-    once all had met. Raises FluidValueError for numbers that make no job, and a folder that cannot
-    be written.
+    n), named on stderr with its last lines. Ctrl-C and SIGTERM go to all processes, and processes
+    that do not end within a few seconds are killed, unless trainers write a checkpoint on SIGTERM:
+    then they get the time that they need, and the code is 75. log_dir: the output of each process
+    is also appended to workerlog.0, serverlog.0, ... there. restarts: how often the whole job is
+    restarted after a process was killed, or failed after all had met. Raises FluidValueError for
+    invalid numbers, and a folder that cannot be written.
     """
     if nproc < 1 or pservers < 0:
         raise FluidValueError(
@@ -143,7 +140,7 @@ def run_job(
     names = [*(f"trainer {k}" for k in range(nproc)), *(f"pserver {k}" for k in range(pservers))]
     printer = Printer(log_dir, names)
     for left in range(restarts, -1, -1):
-        secret = new_secret()  # and other ports: what is left of the job before is a stranger
+        secret = new_secret()  # and other ports: remains of the previous job are strangers
         hub = Hub(
             Endpoint("127.0.0.1", 0), nproc, flag("FLAGS_rpc_deadline") / 1000, secret, True, pservers
         )  # fmt: skip
@@ -162,7 +159,7 @@ def run_job(
 class Supervisor:
     """Starts processes and watches them until all have ended.
 
-    lost_one: a process was killed, or failed once all had met, so that another try may go well.
+    lost_one: a process was killed, or failed after all had met, so that a restart may succeed.
     """
 
     def __init__(self, hub: Hub, specs: Sequence[Spec], printer: Printer | None = None) -> None:
@@ -234,7 +231,7 @@ class Supervisor:
             return None
 
     def _ended_well(self, child: Child) -> bool:
-        """Exit code 0, and, for a trainer that others may wait for, not without a goodbye."""
+        """Whether the exit code is 0 and a trainer that others may wait for has said goodbye."""
         if child.code != 0:
             return False
         alone = sum(c.name.startswith("trainer") for c in self._children) == 1
@@ -246,13 +243,13 @@ class Supervisor:
         )
 
     def _failed(self, first: Child) -> int:
-        # it may have ended because of another one
+        # another process may be the cause of its end
         if (first.code or 0) >= 0 or first.code == -signal.SIGABRT:
             time.sleep(0.1)
         gone = [first]
         while (other := self.next_message(0.0)) is not None:
             gone.append(other)
-        # a process that ends because another one died says so by its exit code
+        # the exit code tells whether a process ended because another one died
         cause = next((c for c in gone if c.code != EXIT_CODE and not self._ended_well(c)), first)
         if cause.code == EXIT_CODE and self._hub.verdict:
             return self._refused()
@@ -267,7 +264,7 @@ class Supervisor:
         return cause.exit_code or 1
 
     def _refused(self) -> int:
-        """The hub found the reason before a process ended of it."""
+        """The hub found the reason before it ended a process."""
         why, self.lost_one = self._hub.verdict, self._met
         self._stop(why)
         self._report(why, None)
@@ -287,7 +284,7 @@ class Supervisor:
         return 128 + number
 
     def _stop(self, why: str) -> None:
-        """Tell all processes to end, and kill those that do not."""
+        """Tell all processes to end, and kill the remaining ones."""
         self._hub.end(why)
         self._wait(PATIENCE)
         for child in self._running():

@@ -1,10 +1,9 @@
-"""A process's connection to the hub: it comes in before jax starts, and afterwards a thread listens
-for the end.
+"""A process's connection to the hub: it registers before jax starts, and afterwards a thread
+listens for the end.
 
-The thread needs the interpreter only when the hub says something, so a step costs nothing but
-counting. When the hub says that another process died, or is gone itself, the thread writes the
-sentence and ends this process: its main thread may be waiting inside a collective, where no Python
-exception could reach it.
+The thread needs the interpreter only for messages from the hub, so a step only counts. When the hub
+reports that another process died, or is gone itself, the thread prints the reason and ends this
+process: its main thread may be inside a collective, where no Python exception can reach it.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ from . import secret as secrets
 from .env import SECRET, Endpoint
 from .handshake import Hello
 from .hub import VERSION, Hub
-from .notice import EXIT_CODE  # this process was well, another one was not
+from .notice import EXIT_CODE  # exit code if another process failed
 
-# seconds that a process that fails gets to come to its end: to write what it can still write
+# seconds that a failing process gets for its last writes
 LAST = 15.0
-# seconds in which the hub asks something, unless its process is stopped
+# the hub sends a query within these seconds, unless its process is stopped
 QUIET = 40.0
-# and once the job is over, when nothing that needs the others can be finished any more
+# the same once the job is over, when no joint work can be finished
 JUDGED = 2.0
 
 
 class Link:
-    """A connection to the hub at `address`, over which `hello` is said. `where` says in words whose
-    address that is.
+    """A connection to the hub at `address`, over which `hello` is sent. `where` describes the
+    address's owner.
 
-    retry: whether the hub may come up later (under the launcher it is there first). secret: the
-    job's; "": the one that the hub has left for this user's processes. hub: the hub, where this
-    process has it; the others hear the end before this one ends. Raises JobError from `join`.
+    retry: whether the hub may start later (the launcher starts it first). secret: the job's; "":
+    the one that the hub wrote for this user's processes. hub: the hub, if this process owns it; the
+    others are notified before this one ends. Raises JobError from `join`.
     """
 
     def __init__(
@@ -75,8 +74,8 @@ class Link:
         self._texts: dict[int, str] = {}
         self._sending = threading.Lock()
         self.leaving = False
-        self._hung_up = False  # the last time that a message was waited for
-        self._failed: int | None = None  # the exit code of a process that fails
+        self._hung_up = False  # the time of the last wait for a message
+        self._failed: int | None = None  # the exit code of a failing process
         self._watching = False
         self._verdict = ""
         self._judged = threading.Event()
@@ -84,12 +83,12 @@ class Link:
     # -- before the start --------------------------------------------------------------------------
 
     def join(self, timeout: float, failed: str = "") -> str:
-        """Come in, and wait until all are there. Returns the address of jax's coordinator ("": not
-        for this process).
+        """Register, and wait until all have arrived. Returns the address of jax's coordinator ("":
+        not for this process).
 
         failed: tell the hub that this process cannot take part, and why. Raises JobError within
-        about `timeout` seconds: the hub cannot be reached, is another program, or refuses the job
-        in a sentence of its own.
+        about `timeout` seconds if the hub cannot be reached, is another program, or refuses the job
+        with a reason.
         """
         try:
             return self._come_in(time.monotonic() + timeout, timeout, failed)
@@ -105,7 +104,7 @@ class Link:
                     " anything"
                 )
             time.sleep(0.1)
-        # the hub has the same limit, and says more about what is missing; give it the first word
+        # the hub has the same limit and a better message, so let it report first
         message = self.next_message(deadline + 5)
         if message is None:
             raise JobError(
@@ -122,8 +121,8 @@ class Link:
         )
 
     def introduce(self, deadline: float, timeout: float, failed: str) -> bool:
-        """Connect, and prove to each other that both know the secret. False where the hub hung up:
-        it has many strangers.
+        """Connect, with mutual proofs of the secret. False if the hub hung up because of many
+        strangers.
         """
         self.close()
         self.leaving, self._lines, self._early = False, wire.Lines(), []
@@ -216,7 +215,7 @@ class Link:
     # -- while the job runs ------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Start the thread that listens, and that may end this process from now on."""
+        """Start the listening thread, which may end this process from then on."""
         self._watching = True
         threading.Thread(target=self.listen, name="fluidjax link", daemon=True).start()
 
@@ -249,15 +248,15 @@ class Link:
                 self._hear(message)
 
     def _comes(self, seconds: float | None) -> bool:
-        """Wait for what the hub says; once so many seconds have gone by, tell that it says nothing.
-        Raises OSError where the connection is closed.
+        """Wait for a message from the hub; after this many seconds, report its silence. Raises
+        OSError if the connection is closed.
         """
         assert self.sock is not None
-        # not epoll, which waits on where another thread closes the connection
+        # not epoll, which keeps waiting if another thread closes the connection
         waiting = select.poll()
         try:
             waiting.register(self.sock, select.POLLIN)
-        except ValueError as error:  # it was closed meanwhile
+        except ValueError as error:  # it has been closed
             raise OSError(str(error)) from None
         if waiting.poll(None if seconds is None else seconds * 1000):
             return True
@@ -270,7 +269,7 @@ class Link:
             self._verdict = str(message.get("end") or message.get("refused"))
             if not self.leaving:
                 self._die(self._verdict)
-            self._tell()  # now: jax may end this process before Python has come to its end
+            self._tell()  # now: jax may end this process before Python's exit
             self._judged.set()
             self._hurry(JUDGED)
         elif "poll" in message:
@@ -290,8 +289,8 @@ class Link:
             self._wishes.put([str(wish) for wish in message["wishes"]])
 
     def _hurry(self, seconds: float) -> None:
-        """See to it that a process that fails ends in time: at its exit it may wait for a thread,
-        or for a checkpoint's files.
+        """Make sure that a failing process ends in time: its exit may wait for a thread, or for a
+        checkpoint's files.
         """
         if self._failed is not None and self._watching:
             threading.Thread(target=self._last, args=(seconds, self._failed), daemon=True).start()
@@ -307,14 +306,14 @@ class Link:
     def _end(self, code: int) -> None:
         if self._hub is not None:
             self._hub.close(wait=0)
-        # a lock on stdout may be held for ever
+        # a lock on stdout may never be released
         flusher = threading.Thread(target=_flush, daemon=True)
         flusher.start()
         flusher.join(1.0)
         os._exit(code)
 
     def _tell(self) -> None:
-        """Say why the job ends, if that is because of another process."""
+        """Print why the job ends, if another process is the cause."""
         if not self._verdict.startswith(self.hello.name + " "):
             self._say(self._verdict)
 
@@ -327,15 +326,14 @@ class Link:
 
     def send(self, message: dict[str, Any]) -> None:
         assert self.sock is not None
-        with contextlib.suppress(OSError), self._sending:  # that the hub is gone shows when we read
+        with contextlib.suppress(OSError), self._sending:  # the next read shows the loss
             self.sock.sendall(wire.encode(message))
 
     def same_program(self, text: str, timeout: float, what: str = compare_programs.NEW) -> None:
-        """Compare `text` with what the other trainers give. Raises JobError where they differ, or
-        do not answer in time.
+        """Compare `text` with the other trainers' texts. Raises JobError if they differ, or do not
+        arrive in time.
 
-        what: why, in words that follow ``trainer 1``, for the case that another trainer does not
-        come.
+        what: the reason, in words that follow ``trainer 1``, for a message about a missing trainer.
         """
         k, self._checks = self._checks, self._checks + 1
         self._texts = {k: text}
@@ -359,14 +357,14 @@ class Link:
             raise JobError(str(answer["different"]))
 
     def turn(self, wish: str) -> list[str]:
-        """What all trainers wish to do next, once all have said it; "" of one that has ended."""
+        """The requests of all trainers, once all have made theirs; "" for an ended trainer."""
         k, self._turns = self._turns, self._turns + 1
         self.send({"turn": k, "wish": wish})
-        return self._wishes.get()  # who never comes has died, which is noticed
+        return self._wishes.get()  # a trainer that never arrives has died, which is detected
 
     def loaded(self, timeout: float) -> dict[int, tuple[str, str]]:
-        """Pserver -> the folder and file that its values come from, once all serve. Raises JobError
-        where they do not in time.
+        """Pserver -> the folder and file of its values, once all serve. Raises JobError if they do
+        not in time.
         """
         self.send({"asks": "loaded"})
         try:
@@ -379,7 +377,7 @@ class Link:
             raise JobError(why) from None
 
     def hosts(self, timeout: float) -> list[str]:
-        """The address of every trainer's host, as the hub sees it. Raises JobError where it does not
+        """The address of every trainer's host, as the hub sees it. Raises JobError if it does not
         answer in time.
         """
         self.send({"asks": "hosts"})
@@ -394,21 +392,21 @@ class Link:
     # -- the end -----------------------------------------------------------------------------------
 
     def fail(self, why: str, code: int | None = None) -> None:
-        """Say why this process is about to end. With its exit code: if it has not ended within LAST
-        seconds, it is ended.
+        """Report why this process is about to end, with its exit code. If it has not ended within
+        LAST seconds, it is ended.
         """
         self.leaving, self._failed = True, code
         self.send({"failed": why})
         self._hurry(LAST)
 
     def hear_why(self, seconds: float) -> None:
-        """After `fail`: if another process's death was the reason, the hub says so within a moment,
-        and the thread prints it.
+        """After `fail`: wait a moment for the hub, which reports another process's death as the
+        cause; the thread prints it.
         """
         self._judged.wait(seconds)
 
     def leave(self) -> None:
-        """Say goodbye, and wait until every trainer has; a death meanwhile ends this process as
+        """Say goodbye, and wait until every trainer has; a death in this time ends this process as
         before.
         """
         self.send({"bye": self.steps})
@@ -416,7 +414,7 @@ class Link:
         self.leaving = True
 
     def forget(self) -> None:
-        """In a forked child: let go of the connection, which stays its parent's alone."""
+        """In a forked child: close the connection, which stays its parent's."""
         if self.sock is not None:
             self.sock.close()
 

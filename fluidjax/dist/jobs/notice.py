@@ -1,7 +1,8 @@
-"""SIGTERM, by which schedulers say that a process is to end soon: a loop that saves checkpoints
-hears it between two steps, everything else ends in an orderly way.
+"""SIGTERM, by which schedulers announce the end of a process: a loop that saves checkpoints polls
+it between two steps, everything else exits in an orderly way.
 
-JAX listens for it from C++, and then nothing ends; so `listen` comes after jax.distributed.
+JAX handles the signal from C++ without ending the process, so `listen` must come after
+jax.distributed.
 """
 
 from __future__ import annotations
@@ -10,33 +11,33 @@ import os
 import signal
 import threading
 
-EXIT_CODE = 75  # "temporary failure; try again later", as others know it from sysexits.h
+EXIT_CODE = 75  # "temporary failure; try again later" in sysexits.h
 
 
 class Preempted(SystemExit):
-    """This process got SIGTERM, and its job's state is saved: the next start goes on from there."""
+    """This process got SIGTERM after its job's state was saved; the next start resumes from there."""
 
     def __init__(self) -> None:
         super().__init__(EXIT_CODE)
 
 
 class Terminated(SystemExit):
-    """This process got SIGTERM, and no code in it was prepared for that."""
+    """This process got SIGTERM, and no code handles it."""
 
     def __init__(self) -> None:
         super().__init__(TERMINATED)
 
 
-TERMINATED = 128 + signal.SIGTERM  # as a shell would report it
+TERMINATED = 128 + signal.SIGTERM  # a shell's convention
 _holders = 0
 _requested = False
 
 
 def listen() -> None:
-    """From now on SIGTERM raises Terminated, or, during a hold, is kept for `is_requested`.
+    """Make SIGTERM raise Terminated or, during a hold, set `is_requested`.
 
-    A handler of the script's own stays. In another thread than the main one this does nothing, as
-    Python wants it.
+    The script's own handler is kept. Outside of the main thread this does nothing, as Python
+    requires.
     """
     if threading.current_thread() is threading.main_thread():
         if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, _hear):
@@ -71,12 +72,12 @@ def unheard() -> bool:
 
 
 def is_requested() -> bool:
-    """Whether SIGTERM has asked this process to end."""
+    """Whether SIGTERM has been received."""
     return _requested
 
 
 def _forget() -> None:
-    """A forked child, of a data loader for example, is ended by SIGTERM."""
+    """Make SIGTERM end a forked child (of a data loader, for example)."""
     global _holders, _requested
     if _holders or signal.getsignal(signal.SIGTERM) is _hear:
         _holders, _requested = 0, False

@@ -40,18 +40,18 @@ from .link import Link
 
 TERMINATED = "it was terminated by SIGTERM"
 _SERVES = "a pserver runs exe.run(t.get_pserver_program(its endpoint)), and nothing else"
-# what a trainer wishes in its turn; the last with a name
+# a trainer's requests in its turn; the last with a name
 _NEXT, _END, _READ, _SAYS = "goes on", "ends", "reads ", "says "
-MEETING = 10.0  # seconds that the processes of a running job get to meet: they are all there
+MEETING = 10.0  # seconds that the processes of a running job get to meet: they all exist
 
 
 @dataclass(eq=False)
 class Job:
     """A process's part in a job.
 
-    rank, count: this trainer's number and how many there are (for a pserver: its number among the
-    pservers, and how many trainers). role: TRAINER or PSERVER. env: what the environment said, None
-    where it says nothing.
+    rank, count: this trainer's number and the number of trainers (for a pserver: its number among
+    the pservers, and the number of trainers). role: TRAINER or PSERVER. env: the environment's
+    description, None without one.
     """
 
     rank: int = 0
@@ -63,8 +63,8 @@ class Job:
     _failed: int = field(default=0, repr=False)
     _compared: dict[int, ProgramDesc] = field(default_factory=dict, repr=False)
     _served: bool = field(default=False, repr=False)  # a pserver ran a pserver's program
-    _warned: bool = field(default=False, repr=False)  # or something else, and the user was warned
-    # what a trainer does when another one asks
+    _warned: bool = field(default=False, repr=False)  # or another program, with a warning
+    # a trainer's answer to another one's request
     _answer: Callable[[str], Any] | None = field(default=None, repr=False)
 
     @property
@@ -80,18 +80,18 @@ class Job:
         return self._link is not None
 
     def step_begins(self, program: ProgramDesc | None = None) -> None:
-        """Count a step that needs every trainer; costs an addition. The counts show when trainers'
-        batches differ in number.
+        """Count a step that needs every trainer; costs an addition. The counts reveal different
+        numbers of batches.
 
-        program: what the step runs; where it is given, its first step compares it with the other
-        trainers' (raises JobError as check_same_program does).
+        program: the step's program; if given, its first step compares it with the other trainers'
+        (raises JobError like check_same_program).
         """
         if self._link is None:
             return
         self._link.steps += 1
         if program is not None and id(program) not in self._compared:
             self._compared[id(program)] = program
-            # who never comes has died or ended, which is noticed
+            # a trainer that never arrives has died or ended, which is detected
             self.check_same_program(program, math.inf)
 
     def check_same_program(self, program: ProgramDesc | str, timeout: float | None = None) -> None:
@@ -112,10 +112,10 @@ class Job:
         self._link.same_program(text, _deadline() if timeout is None else timeout)
 
     def answers(self, answer: Callable[[str], Any]) -> None:
-        """From now on trainers take turns, so that one alone may `ask` for what all hold in parts;
-        all must say this.
+        """Make trainers take turns, so that a single one may `ask` for sharded values; all must
+        call this.
 
-        answer: given a name, takes part in bringing what it names to the host. Costs a message
+        answer: takes a name, and takes part in gathering its value on the host. Costs a message
         before each step.
         """
         if self._link is not None and self.role == TRAINER and self.count > 1:
@@ -123,25 +123,25 @@ class Job:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether one trainer alone may `ask`."""
+        """Whether a single trainer may `ask`."""
         return self._answer is not None and self._link is not None
 
     def turn(self) -> None:
-        """Before what needs every trainer, where they take turns: answer those who ask, until none
-        does.
+        """Before a joint operation, if trainers take turns: answer all requests, until there are
+        none.
         """
         if self.takes_turns:
             self._take_turns(_NEXT)
 
     def ask(self, name: str, read: Callable[[], Any]) -> Any:
-        """read(), a collective, together with the others' answers when it is their turn. Raises
-        JobError where one has ended.
+        """Run read(), a collective, together with the others' answers in their turn. Raises
+        JobError if one has ended.
         """
         return self._take_turns(_READ + name, read)
 
     def agree(self, word: str) -> list[str]:
-        """What every trainer says here, each up to 900 characters, "" of one that has ended. All
-        call it; costs a message to each.
+        """The words of every trainer, each up to 900 characters, "" for an ended one. All must call
+        it; costs a message to each.
         """
         if self._link is None or self.role != TRAINER or self.count == 1:
             return [word]
@@ -179,19 +179,19 @@ class Job:
                 return wishes
 
     def serve(self, loaded_from: tuple[str, str] = ("", "")) -> None:
-        """What a process with the role PSERVER does: wait until the trainers have ended.
+        """Serve as a process with the role PSERVER: wait until the trainers have ended.
 
-        loaded_from: the folder, and the file in it, of what the trainers are to begin with.
+        loaded_from: the folder, and the file in it, of the trainers' initial values.
         """
         self._served = True
         if self._link is not None:
             self._link.send({"serves": list(loaded_from)})
-            notice.hold()  # it ends with the trainers, which may have something to save
+            notice.hold()  # it ends with the trainers, which may have values to save
             self._link.done.wait()
 
     def serves(self, program: ProgramDesc, loaded_from: tuple[str, str] = ("", "")) -> bool:
-        """Whether this process is a pserver and `program` one for it to serve; if so, the job has
-        ended by now.
+        """Whether this process is a pserver and `program` one that it serves; if so, the job has
+        ended on return.
         """
         if self.role != PSERVER:
             return False
@@ -204,8 +204,8 @@ class Job:
         return False
 
     def loaded(self) -> dict[int, tuple[str, str]]:
-        """Asked by a trainer that starts: pserver -> from where it has loaded its values. Waits
-        until all pservers serve.
+        """The files of the pservers' values, for a starting trainer: pserver -> folder and file.
+        Waits until all pservers serve.
         """
         if self._link is None or self.role != TRAINER:
             return {}
@@ -220,8 +220,8 @@ class Job:
             self._link.fail(why, code)
 
     def leave(self) -> None:
-        """End this process's part: wait until every trainer has come to its end. Called when the
-        process exits.
+        """End this process's part: wait until every trainer has ended. Called when the process
+        exits.
         """
         if notice.unheard() and not self._failed:
             self.fail(TERMINATED, notice.TERMINATED)
@@ -231,7 +231,7 @@ class Job:
         if link is None:
             return
         if self._failed:
-            # jax would wait for the others, which are being terminated
+            # jax would wait for the others, which are terminating
             _end_now(link, self._hub, self._failed)
         self.say_if_idle()
         link.leave()
@@ -251,7 +251,7 @@ class Job:
             )
 
     def say_if_idle(self) -> None:
-        """Warn where a pserver comes to its end without having been one."""
+        """Warn if a pserver ends without having served."""
         if self.role == PSERVER and not self._served and not self._warned:
             self._warned = True
             warn(
@@ -260,7 +260,7 @@ class Job:
             )
 
     def _forget(self) -> None:
-        """A forked child (of a data loader, say) is no process of the job, and must not keep its
+        """A forked child (of a data loader, say) is not a process of the job, and must not keep its
         connections open.
         """
         for held in (self._link, self._hub):
@@ -273,7 +273,7 @@ def same_checkpoint(step: int, path: str, saves: bool) -> None:
     """Wait until all trainers of this process's job are about to save (or load) the checkpoint of
     this step in this folder.
 
-    Orbax would wait for who does not come. Raises JobError where they are about to do something
+    Otherwise Orbax would wait for a missing one. Raises JobError if they are about to do something
     else.
     """
     job = met_job()
@@ -303,16 +303,16 @@ def init_from_env() -> Job:
     MPI or a Kubernetes indexed job, or a cluster that JAX detects.
 
     All processes first meet at trainer 0's endpoint (or the launcher's), where ids, numbers and
-    versions are compared; then a trainer joins jax.distributed, so that jax.devices() are those of
-    all trainers. From then on a process that dies ends the others, each with a sentence that names
-    it. Called again, it returns the same job. Where the environment says nothing, this is a job of
-    one. Call it before anything runs on a device. Where a scheduler described the job, Paddle's
+    versions are compared; then each trainer joins jax.distributed, so that jax.devices() are those
+    of all trainers. From then on, the death of a process ends the others, with a message that names
+    it. A second call returns the same job. Without a description in the environment, this is a job
+    of one. Call it before anything runs on a device. If a scheduler described the job, Paddle's
     variables are in os.environ afterwards.
 
-    Waits FLAGS_rpc_deadline milliseconds at most for the other processes. Raises FluidValueError
-    for an environment that contradicts itself, and JobError where the job cannot start: an id that
-    two processes have or that nobody has, a port that is in use or that nothing answers at, other
-    numbers of trainers, other versions of fluidjax, jax or Python.
+    Waits at most FLAGS_rpc_deadline milliseconds for the other processes. Raises FluidValueError
+    for a contradictory environment, and JobError if the job cannot start: a duplicate or missing
+    id, a port that is in use or does not answer, different numbers of trainers, different versions
+    of fluidjax, jax or Python.
     """
     return current_job() or _taken(_join())
 
@@ -323,10 +323,10 @@ def take_part(env: JobEnv) -> Job:
 
 
 def met_job() -> Job | None:
-    """current_job(); where a script called jax.distributed.initialize by itself, the processes meet
-    now, to watch one another.
+    """current_job(); if a script called jax.distributed.initialize itself, the processes meet now,
+    to watch one another.
 
-    A collective of all processes. Where they cannot reach one another, all go on as before, with a
+    A collective of all processes. If they cannot reach one another, all continue as before, with a
     RuntimeWarning.
     """
     global _asked
@@ -349,7 +349,7 @@ def _taken(job: Job) -> Job:
 
 
 def _join() -> Job:
-    if jax.distributed.is_initialized():  # the script did it itself
+    if jax.distributed.is_initialized():  # the script has done it
         return Job(jax.process_index(), jax.process_count())
     try:
         env = read_env()
@@ -360,7 +360,7 @@ def _join() -> Job:
         return _in_cluster()
     if env.placed is None:
         return _join_as(env)
-    # without a secret for several machines, jax brings them together, and hands one round
+    # without a secret for several machines, jax connects them and broadcasts one
     jax_first = env.several_machines and not env.secret and env.placed.jax_knows
     job = _in_cluster() if jax_first else _join_as(env)
     _say_as_paddle(job, env)
@@ -368,12 +368,12 @@ def _join() -> Job:
 
 
 def _say_as_paddle(job: Job, env: JobEnv) -> None:
-    """Paddle's variables for scripts that ask for them; those that are set stay."""
+    """Set Paddle's variables for scripts that read them; existing ones are kept."""
     hub = env.hub
     if job._link is None or hub is None:
         return
     hosts = job._link.hosts(_deadline())
-    # only the first has a port; the others' are names that differ
+    # only the first has a port; the others are just distinct names
     listed = [str(Endpoint(h, hub.port - hosts[:k].count(h))) for k, h in enumerate(hosts)]
     said = {
         "PADDLE_TRAINING_ROLE": TRAINER,
@@ -408,15 +408,15 @@ def _refuse_without_secret(env: JobEnv) -> None:
 
 
 def _join_jax(job: Job, coordinator: str) -> None:
-    """Join jax.distributed. Its coordinator, in trainer 0, listens where the others reach it, and
-    nowhere else.
+    """Join jax.distributed. Its coordinator, in trainer 0, listens only at the address that the
+    others use.
     """
     assert job.env is not None
     patience = int(max(_deadline(), 10))
     port = coordinator.rpartition(":")[2]
     own = str(Endpoint(_own_host(job.env), int(port))) if job.rank == 0 else None
     place = job.env.placed
-    start_anew()  # the script may have used a device before it said that it is part of a job
+    start_anew()  # the script may have used a device before it joined a job
     try:
         jax.distributed.initialize(
             coordinator, job.count, job.rank, cluster_detection_method="deactivate", initialization_timeout=patience,
@@ -429,7 +429,7 @@ def _join_jax(job: Job, coordinator: str) -> None:
 
 
 def _meet(env: JobEnv, hub: Hub | None) -> tuple[Job, str]:
-    """Come in to the hub, and begin to listen to it: the job, and the address of jax's
+    """Register at the hub, and begin to listen to it; returns the job, and the address of jax's
     coordinator.
     """
     assert env.hub is not None
@@ -441,7 +441,7 @@ def _meet(env: JobEnv, hub: Hub | None) -> tuple[Job, str]:
             coordinator = link.join(_deadline(), why)
     except JobError:
         if hub is not None:
-            hub.close()  # once the others have heard the reason
+            hub.close()  # after the others have received the reason
         raise
     link.watch()
     return Job(env.rank, env.count, env.role, env, link, hub), coordinator
@@ -497,10 +497,9 @@ def _hello(env: JobEnv, port: int = 0) -> Hello:
 
 
 def _jax_port(env: JobEnv) -> tuple[int, str]:
-    """A port that is free where jax's coordinator will listen in trainer 0; and what is wrong with
-    the one asked for.
+    """A free port for jax's coordinator in trainer 0, and the problem with the requested one.
 
-    Where the port is in use, jax would crash.
+    With a port that is in use, jax would crash.
     """
     asked = os.environ.get("JAX_COORDINATOR_PORT", "").strip()
     if env.role != TRAINER or env.rank != 0 or env.count == 1 or jax.distributed.is_initialized():
@@ -522,9 +521,7 @@ def _jax_port(env: JobEnv) -> tuple[int, str]:
 
 
 def _own_host(env: JobEnv) -> str:
-    """Where trainer 0 lets jax's coordinator listen: the address of this machine from which it
-    reaches the hub.
-    """
+    """The address for jax's coordinator in trainer 0: this machine's address on the way to the hub."""
     assert env.hub is not None
     return env.hub.host if env.hub.loopback else wire.own_address(env.hub.host)
 
@@ -547,8 +544,8 @@ def _hub_in_words(env: JobEnv) -> str:
 
 
 def _report(why: str) -> None:
-    """Tell a hub, if one can be found, that this process cannot take part; the others need not wait
-    for it then.
+    """Tell a hub, if one can be found, that this process cannot take part, so that the others do
+    not wait for it.
     """
     env = {k: v.strip() for k, v in os.environ.items() if v.strip()}
     try:
@@ -561,18 +558,18 @@ def _report(why: str) -> None:
             2.0, failed=why
         )
     except (FluidValueError, JobError):
-        return  # this is best effort: the error that is being raised says it all
+        return  # best effort: the error being raised has the details
 
 
 @contextlib.contextmanager
 def telling_why(interrupted: int) -> Iterator[None]:
-    """Whatever ends a script within the block, its job hears why. interrupted: the exit code after
+    """Report to the job why a script ended within the block. interrupted: the exit code after
     Ctrl-C.
     """
     try:
         yield
     except notice.Preempted:
-        raise  # the others know
+        raise  # the others already know
     except notice.Terminated:
         _fail(TERMINATED, notice.TERMINATED)
         raise
@@ -606,7 +603,7 @@ def _telling(hook: Any) -> Any:
 
 
 def in_one_line(error: BaseException) -> str:
-    """``ValueError: what it says``, the first line, cut where it is long."""
+    """``ValueError: message``, the first line, truncated if it is long."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:500]}" if text else type(error).__name__
 
@@ -621,7 +618,7 @@ def _end_now(link: Link, hub: Hub | None, code: int) -> None:
         stream.flush()
     link.hear_why(1.0)
     if hub is not None:
-        hub.close(wait=2.0)  # the others hear of it first
+        hub.close(wait=2.0)  # the others are notified first
     os._exit(code)
 
 

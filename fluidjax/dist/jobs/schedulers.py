@@ -1,14 +1,13 @@
-"""What Slurm, Open MPI and Kubernetes say of a process that they started, by their variables and
-files.
+"""The descriptions of a process by Slurm, Open MPI and Kubernetes, from their variables and files.
 
-Paddle's variables come first: `env.py` asks here only for what they leave open. Read are
+Paddle's variables come first: `env.py` uses these only for what they leave open. The sources are
 
     Open MPI    OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE, OMPI_MCA_orte_hnp_uri (the
                 host of mpirun, where rank 0 runs)
     Slurm       SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID, SLURM_STEP_TASKS_PER_NODE,
                 SLURM_STEP_NODELIST, SLURM_JOB_ID, SLURM_STEP_ID
-    Kubernetes  JOB_COMPLETION_INDEX of an indexed job, HOSTNAME (job-3), and /etc/hosts, where the
-                pod's subdomain stands; PADDLE_TRAINERS_NUM, since nothing tells how many pods
+    Kubernetes JOB_COMPLETION_INDEX of an indexed job, HOSTNAME (job-3), and /etc/hosts with the
+                pod's subdomain; PADDLE_TRAINERS_NUM, since the number of pods is not available
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ...errors import FluidValueError
 
 LOOPBACK = "127.0.0.1"
 HOSTS = Path("/etc/hosts")
-# where jax.distributed has its own: above the ports that kernels give to connections
+# jax.distributed's own range: above the ephemeral ports of kernels
 _LOWEST, _PORTS = 61440, 4096
 
 
@@ -33,9 +32,9 @@ class Placed:
     """A process's place in a job.
 
     by: the scheduler's name. rank, count: count is None if it is unknown. first: the host of rank
-    0: the loopback if all processes are on this machine, "" if it is unknown. port: where processes
-    of this job may meet on it. local, beside: the process's number on its machine, and how many of
-    the job are there. jax_knows: jax.distributed finds this job by itself, too.
+    0: the loopback if all processes are on this machine, "" if it is unknown. port: the port on it
+    at which processes of this job may meet. local, beside: the process's number on its machine, and
+    the number of the job's processes there. jax_knows: jax.distributed also detects this job.
     """
 
     by: str
@@ -48,18 +47,19 @@ class Placed:
     jax_knows: bool = False
 
     def devices(self, env: Mapping[str, str]) -> list[int] | None:
-        """The GPU of a process that shares its machine with others of the job; None: those that it
-        sees, as where the scheduler shows each its own.
+        """The GPU of a process that shares its machine with others of the job; None: all visible
+        ones, if the scheduler already assigns one to each.
         """
         seen = env.get("CUDA_VISIBLE_DEVICES", "")
         return [self.local] if self.beside > 1 and not (seen and "," not in seen) else None
 
 
 def placed(env: Mapping[str, str], hosts: Path = HOSTS) -> Placed | None:
-    """This process's place, None where none of the three started it. Raises FluidValueError for a
-    variable that is not the number that it should be.
+    """This process's place, None if none of the three started it. Raises FluidValueError for a
+    variable that is not a valid number.
 
-    An mpirun that runs in a Slurm allocation started the process, not Slurm: so it is asked first.
+    In a Slurm allocation, mpirun may have started the process instead of Slurm, so it is checked
+    first.
     """
     return _open_mpi(env) or _slurm(env) or _kubernetes(env, hosts)
 
@@ -85,7 +85,7 @@ def _open_mpi(env: Mapping[str, str]) -> Placed | None:
 
 
 def _slurm(env: Mapping[str, str]) -> Placed | None:
-    """Of a step that srun started; the script of sbatch by itself has no list of the step's
+    """The place in a step that srun started; the script of sbatch itself has no list of the step's
     nodes.
     """
     nodes = env.get("SLURM_STEP_NODELIST", "")
@@ -123,11 +123,11 @@ def _kubernetes(env: Mapping[str, str], hosts: Path) -> Placed | None:
     first = ""
     if dash and number == str(rank) and (domain := _domain(pod.partition(".")[0], hosts)):
         first = f"{job}-0{domain}"
-    return Placed("Kubernetes", rank, None, first, 6174)  # a pod's ports are its own
+    return Placed("Kubernetes", rank, None, first, 6174)  # a pod has its own ports
 
 
 def _domain(pod: str, hosts: Path) -> str:
-    """``.pods.default.svc.cluster.local``, what follows a pod's name where it has a subdomain."""
+    """``.pods.default.svc.cluster.local``, the suffix of a pod's name with a subdomain."""
     try:
         words = hosts.read_text(errors="replace").split()
     except OSError:
@@ -136,7 +136,7 @@ def _domain(pod: str, hosts: Path) -> str:
 
 
 def _port(job: str) -> int:
-    """The same in all processes of a job, and hardly that of another one."""
+    """A port that is equal in all processes of a job, and probably differs between jobs."""
     return _LOWEST + zlib.crc32(job.encode()) % _PORTS
 
 

@@ -3,10 +3,10 @@ that they know it.
 
 Every job has one. The launcher makes it and passes it to the processes that it starts in
 ``FLUIDJAX_JOB_SECRET``. If you start processes on several machines yourself, set that variable. If
-it is not set, the hub makes a secret and leaves it in a file that only this user can read, named by
-the address where the hub listens. So processes of one user on one machine need no setting.
+it is not set, the hub makes a secret and writes it to a file that only this user can read, named by
+the hub's address. Processes of one user on one machine thus need no setting.
 
-The secret itself never travels. Each side makes a random nonce, and shows the HMAC of both nonces
+The secret itself is never sent. Each side makes a random nonce, and sends the HMAC of both nonces
 under the secret.
 """
 
@@ -23,26 +23,24 @@ from .env import Endpoint
 
 
 def new_secret() -> str:
-    """One that nobody can guess."""
+    """A new random secret."""
     return secrets.token_hex(32)
 
 
 def nonce() -> str:
-    """A word that no other connection has."""
+    """A word unique to a connection."""
     return secrets.token_hex(16)
 
 
 def proof(secret: str, side: str, mine: str, theirs: str) -> str:
-    """What shows that `side` ("hub" or "process") knows the secret, given its own nonce and the
-    other side's.
+    """The proof that `side` ("hub" or "process") knows the secret, from its own nonce and the other
+    side's.
     """
     return hmac.new(secret.encode(), f"{side}:{mine}:{theirs}".encode(), "sha256").hexdigest()
 
 
 def proves(shown: object, secret: str, side: str, nonce: str, other: str) -> bool:
-    """Whether what was shown is the proof of `side`, in a time that does not tell how much of it is
-    right.
-    """
+    """Whether the given proof is that of `side`, compared in constant time."""
     return isinstance(shown, str) and hmac.compare_digest(
         shown.encode(), proof(secret, side, nonce, other).encode()
     )
@@ -52,10 +50,9 @@ def proves(shown: object, secret: str, side: str, nonce: str, other: str) -> boo
 
 
 def leave(address: Endpoint, secret: str) -> Path:
-    """Write the secret of the hub at this address where this user's other processes look for it.
-    Raises OSError.
+    """Write the secret of the hub at this address for this user's other processes. Raises OSError.
 
-    Only who listens there may call this: what an older job left is replaced.
+    Call this only while listening there, because it replaces an older job's secret.
     """
     path = path_of(address)
     with contextlib.suppress(FileNotFoundError):
@@ -67,16 +64,14 @@ def leave(address: Endpoint, secret: str) -> Path:
 
 
 def take_away(address: Endpoint, secret: str) -> None:
-    """Remove what `leave` left, unless another hub has come there since."""
+    """Remove the file from `leave`, unless another hub has replaced it."""
     with contextlib.suppress(OSError):
         if found(address) == secret:
             path_of(address).unlink()
 
 
 def found(address: Endpoint) -> str:
-    """The secret of the hub at this address, "" where this user's processes on this machine have
-    left none.
-    """
+    """The secret of the hub at this address, "" if this user has no such file on this machine."""
     try:
         handle = os.open(path_of(address), os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(handle) as file:
@@ -89,13 +84,13 @@ def found(address: Endpoint) -> str:
 
 
 def path_of(address: Endpoint) -> Path:
-    """Where the secret of the hub at this address is left. Raises OSError."""
+    """The file for the secret of the hub at this address. Raises OSError."""
     return _folder() / f"{address.host.replace(':', '-')}-{address.port}"
 
 
 def _folder() -> Path:
-    """A folder of this user's alone. It does not depend on variables, which may differ between the
-    processes of a job.
+    """A private folder of this user. It does not depend on environment variables, which may differ
+    between the processes of a job.
     """
     if not hasattr(os, "getuid"):
         raise PermissionError("this system has no users of the kind that files are kept from")

@@ -1,5 +1,5 @@
-"""Lines of JSON over a socket: what a job's processes say to one another besides the numbers.
-Bounded, and no pickle.
+"""Lines of JSON over a socket: the control messages of a job's processes. Their size is bounded,
+and no pickle is used.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 
 from ...errors import ParseError
 
-FIRST = 16 << 10  # bytes of the first message, when it is not known yet from whom it comes
+FIRST = 16 << 10  # bytes of the first message, whose sender is unknown
 LINE = 64 << 10  # bytes of an ordinary message
-TEXT = 16 << 20  # bytes of a message that holds a program's text
-# seconds idle, seconds between probes, probes: a host that fell silent is noticed after 20 s
+TEXT = 16 << 20  # bytes of a message with a program's text
+# seconds idle, seconds between probes, probes: a silent host is detected after 20 s
 KEEPALIVE = 5, 5, 3
 
 
@@ -25,7 +25,7 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 class Lines:
-    """Bytes in, messages out. A line that is too long, or no JSON object, raises ParseError."""
+    """Parses bytes into messages. A line that is too long, or not a JSON object, raises ParseError."""
 
     def __init__(self, limit: int = LINE) -> None:
         self.limit = limit
@@ -57,9 +57,7 @@ def _decode(line: bytes) -> dict[str, Any]:
 
 
 def patient(sock: socket.socket) -> None:
-    """Let the kernel find out that the other host fell silent (a process that ends is noticed at
-    once anyway).
-    """
+    """Let the kernel detect a silent host (the end of a process is always detected at once)."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in zip(
         ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT"), KEEPALIVE, strict=True
@@ -73,15 +71,15 @@ def patient(sock: socket.socket) -> None:
 def listen(
     host: str, port: int, first: Callable[[int], object] = lambda port: None
 ) -> socket.socket:
-    """A listening socket; port 0: any. Raises OSError, also where another process listens with
+    """A listening socket; port 0: any. Raises OSError, also if another process listens with
     SO_REUSEPORT.
 
-    first: is called with the port once that is taken, before anybody can connect.
+    first: called with the bound port, before connections are possible.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # a port that the last job has just left is free
+        # a port that the previous job has just closed is free
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
         first(sock.getsockname()[1])
@@ -93,13 +91,13 @@ def listen(
 
 
 def own_address(toward: str = "") -> str:
-    """The address of this host that others would use: that of the way toward a host, else of the
-    way out, else its name.
+    """This host's address for others: that of the route to a host, else of the default route, else
+    its name.
     """
     for there in (*([toward] if toward else []), "192.0.2.1"):
         family = socket.AF_INET6 if ":" in there else socket.AF_INET
         with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:
-            sock.connect((there, 9))  # sends nothing: the kernel only chooses a way
+            sock.connect((there, 9))  # sends nothing: the kernel only chooses a route
             address: str = sock.getsockname()[0]
             if not address.startswith("127."):
                 return address
@@ -107,7 +105,7 @@ def own_address(toward: str = "") -> str:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port on which nobody listens now."""
+    """A port that is free now."""
     with listen(host, 0) as sock:
         port: int = sock.getsockname()[1]
         return port

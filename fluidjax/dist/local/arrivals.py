@@ -1,5 +1,5 @@
-"""In what order messages of an asynchronous job arrive, and how late: drawn from a seed, so that
-runs repeat.
+"""The order and delay of messages of an asynchronous job: sampled from a seed, so that runs are
+reproducible.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ...errors import FluidValueError
 
 @dataclass
 class Arrivals:
-    """The network of a job, as numbers drawn from `seed`.
+    """The network of a job, simulated by random numbers from `seed`.
 
     ordered: the trainers take turns, and everything arrives at once (a synchronous job). Otherwise
-    the next trainer to go on is drawn among those that can; and what a trainer sends in one step
-    arrives 0 to `staleness` rounds late, drawn anew for every step and trainer.
+    the next trainer is chosen at random among those that can continue, and the messages of one step
+    of a trainer arrive a random number of rounds late, from 0 to `staleness`.
     """
 
     seed: int
@@ -42,8 +42,8 @@ class Arrivals:
         self._draw = np.random.default_rng(self.seed)
 
     def next_round(self, trainers: Sequence[int]) -> list[Any]:
-        """Begin a round; returns what arrives before it, in order: all of one sender's step
-        together.
+        """Begin a round; returns the messages that arrive before it, in order, grouped by sender
+        and step.
         """
         self.round += 1
         self._delays = (
@@ -56,7 +56,7 @@ class Arrivals:
         return self._shuffled(due)
 
     def pick(self, ready: Sequence[int]) -> int:
-        """Which trainer goes on."""
+        """The next trainer to continue."""
         return (
             ready[0]
             if self.ordered or len(ready) == 1
@@ -64,14 +64,14 @@ class Arrivals:
         )
 
     def held(self, message: Any) -> bool:
-        """Keep a message back if its sender's step arrives late. False: it arrives now."""
+        """Delay a message if its sender's step arrives late. False: it arrives now."""
         late = self._delays.get(message.trainer, 0)
         if late:
             self._flying.append((self.round + late, message))
         return bool(late)
 
     def rest(self) -> list[Any]:
-        """Everything that is still under way."""
+        """All messages in transit."""
         left, self._flying = [m for _, m in self._flying], []
         return self._shuffled(left)
 

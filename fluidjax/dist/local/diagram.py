@@ -12,7 +12,7 @@ from .messages import BARRIERS, GET, LOOKUP, OPTIMIZE, Message
 def conversation(
     title: str, trainers: int, endpoints: Sequence[str], messages: Iterable[Message]
 ) -> Picture:
-    """Trainers and pservers side by side; what a trainer gets points back at it with a broken line."""
+    """A diagram of trainers and pservers side by side; messages to a trainer are broken lines."""
     return sequence(
         title,
         [*(f"trainer {i}" for i in range(trainers)), *endpoints],

@@ -6,7 +6,7 @@ together.
     batch_of_trainer_1], fetch_list=[loss])
 
 No sockets, no threads: trainers are generators that yield messages, and a loop answers them.
-docs/pserver.md tells what is exact and what is emulated.
+docs/pserver.md describes what is exact and what is emulated.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ class LocalJob:
     """Trainers and pservers of a transpiled program, all in this process.
 
     trainers: for each trainer its program and startup program. pservers: for each endpoint its
-    program and startup program. place: where all of them compute. seed: what is drawn where the
-    programs do not say (random_seed 0), and the order of arrival in an asynchronous job; equal
-    seeds, equal runs. staleness: in an asynchronous job, how many rounds a trainer's gradients may
-    be late. push_every: in geo mode, after how many steps a trainer exchanges differences.
+    program and startup program. place: the place of all computations. seed: for random numbers of
+    programs without a seed (random_seed 0), and for the order of arrival in an asynchronous job;
+    equal seeds give equal runs. staleness: the largest delay, in rounds, of a trainer's gradients
+    in an asynchronous job. push_every: the number of steps between exchanges of differences in geo
+    mode.
 
     Raises FluidValueError for programs that do not belong together.
     """
@@ -123,8 +124,8 @@ class LocalJob:
     ) -> LocalJob:
         """The job of a transpiled program: all its trainers and pservers.
 
-        plan: a DistributeTranspiler after transpile, a program that it gave, or its plan. The rest
-        is as in the constructor. Raises FluidTypeError for anything else.
+        plan: a DistributeTranspiler after transpile, one of its programs, or its plan. Other
+        arguments as in the constructor. Raises FluidTypeError for anything else.
         """
         if isinstance(plan, Program):
             found = plan.info.pserver_plan
@@ -158,8 +159,8 @@ class LocalJob:
         """Run all startup programs: first the pservers', then the trainers', which get the
         parameters from the pservers.
 
-        parameters: values by parameter name that take the place of what the pservers' startup
-        programs drew.
+        parameters: values by parameter name that replace the initial values of the pservers'
+        startup programs.
         """
         with jax.default_device(self._place.device()):
             for server in self.pservers.values():
@@ -182,9 +183,9 @@ class LocalJob:
         """One round: every trainer runs its program once on its feed. Returns the fetched values of
         each.
 
-        feeds: a feed for each trainer, in their order. In asynchronous jobs None stands for a
-        trainer that has no more batches; its result is None. Raises FeedError for feeds that do not
-        fit, before anything runs.
+        feeds: a feed for each trainer, in their order. In asynchronous jobs, None marks a trainer
+        without further batches; its result is None. Raises FeedError for feeds that do not fit,
+        before anything runs.
         """
         trace = self.trace(feeds, fetch_list, return_numpy)
         while True:
@@ -199,12 +200,11 @@ class LocalJob:
         fetch_list: Sequence[Variable | str] = (),
         return_numpy: bool = True,
     ) -> Generator[Message, None, list[list[Any] | None]]:
-        """As step, but message by message: a generator of what happens between trainers and
+        """Like step, but message by message: a generator of the messages between trainers and
         pservers.
 
-        Each Message is yielded after it took effect (one that is late, when it arrives); between
-        two of them every program and scope can be looked at. The generator returns what step
-        returns.
+        Each Message is yielded after its effect (a late one, when it arrives); between two of them
+        every program and scope can be inspected. The generator returns the result of step.
         """
         if not self.started:
             raise EnforceNotMet("the job has not started: call start() first")
@@ -233,8 +233,8 @@ class LocalJob:
         values of all its steps.
 
         readers: an iterable of feeds for each trainer. Raises FeedError, naming the trainer, if one
-        ends before the others in a synchronous job. In an asynchronous one the others go on, and
-        what is under way arrives at the end.
+        ends before the others in a synchronous job. In an asynchronous one the others continue, and
+        messages in transit arrive at the end.
         """
         if len(readers) != len(self.trainers):
             raise FeedError(
@@ -252,13 +252,13 @@ class LocalJob:
                     done.append(got)
 
     def flush(self) -> None:
-        """Let everything arrive that is still under way (asynchronous jobs with staleness)."""
+        """Deliver all messages in transit (asynchronous jobs with staleness)."""
         for message in self.arrivals.rest():
             self._deliver(message)
 
     def diagram(self, messages: Iterable[Message]) -> Picture:
-        """A sequence diagram of messages: trainers and pservers side by side, what happened from
-        top to bottom.
+        """A sequence diagram of messages: trainers and pservers side by side, time from top to
+        bottom.
 
             job.diagram(job.trace(feeds))
         """
@@ -274,13 +274,13 @@ class LocalJob:
         return tuple(self._where)
 
     def get(self, name: str) -> np.ndarray:
-        """The value of a parameter on the pservers, put together from its blocks."""
+        """The value of a parameter on the pservers, assembled from its blocks."""
         home = self._home(name)
         return home.join([self.pservers[ep].value(block) for ep, block in home.blocks])
 
     def set(self, name: str, value: Any) -> None:
-        """Store a parameter on the pservers, cut into its blocks; trainers receive it at the end of
-        their next step.
+        """Store a parameter on the pservers, split into its blocks; trainers receive it at the end
+        of their next step.
 
         Raises FluidValueError for an unknown name, or a value of another shape or dtype.
         """
@@ -341,7 +341,7 @@ class LocalJob:
         return fetched
 
     def _converse(self, talks: dict[int, Conversation]) -> Generator[Message, None, dict[int, Any]]:
-        """Let trainers talk until all are done; returns what each returned."""
+        """Run the trainers until all are done; returns their results."""
         answers: dict[int, Any] = {}
         waiting: dict[int, Message] = {}
         results: dict[int, Any] = {}
@@ -367,8 +367,8 @@ class LocalJob:
         return results
 
     def _meet(self, waiting: dict[int, Message], ended: Mapping[int, Any]) -> Iterator[Message]:
-        """All that still run wait at a barrier: let them go on, after a round of the pservers if it
-        was theirs to make.
+        """Release the running trainers from a barrier at which all wait, after a round of the
+        pservers if the barrier requires one.
         """
         kinds = {m.kind for m in waiting.values()}
         if len(kinds) != 1 or ended:
@@ -419,7 +419,7 @@ def _programs(descs: tuple[ProgramDesc, ProgramDesc]) -> Pair:
 
 
 def _derived(seed: int, *party: Any) -> int:
-    """A seed of its own for every party, nonzero."""
+    """A distinct nonzero seed for every party."""
     return zlib.crc32(f"{seed} {party}".encode()) or 1
 
 

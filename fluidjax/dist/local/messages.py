@@ -1,8 +1,8 @@
-"""What trainers and pservers of one process say to each other, and how ops say it: send, recv and
-the barriers.
+"""The messages between trainers and pservers in one process, and their ops: send, recv and the
+barriers.
 
-An op is a generator: it yields messages and gets answers. Its driver decides when to answer, so a
-job can be stepped message by message. tables.py has the ops of embedding tables.
+An op is a generator: it yields messages and receives answers. Its driver decides when to answer, so
+a job can be stepped message by message. tables.py has the ops of embedding tables.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ...ir.desc import OpDesc, VarDesc
 
 SEND, GET, LOOKUP, OPTIMIZE = "send", "get", "lookup", "optimize"
 SEND_BARRIER, FETCH_BARRIER = "send_barrier", "fetch_barrier"
-# what Paddle's geo trainers name at their start, a variable that there is not
+# a variable that Paddle's geo trainers name at their start, and that does not exist
 GEO_START = "param_init"
 BARRIERS = frozenset({SEND_BARRIER, FETCH_BARRIER})
 
 
 @dataclass(frozen=True)
 class Message:
-    """One thing that happens between a trainer and a pserver.
+    """One message between a trainer and a pserver.
 
     kind: "send" (a value to a pserver), "get" (a value from one), "lookup" (rows of a table),
     "send_barrier" and "fetch_barrier" (the trainer waits for the others), "optimize" (a pserver
-    runs its optimize blocks; trainer is None). name: the variable's name on the pserver. value:
-    what is sent; for a lookup the row numbers.
+    runs its optimize blocks; trainer is None). name: the variable's name on the pserver. value: the
+    sent value; for a lookup the row numbers.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Message:
 
 
 class Speaker(Protocol):
-    """What an op needs of the trainer that runs it."""
+    """The interface of a trainer for its ops."""
 
     id: int
 
@@ -66,16 +66,14 @@ Talk = Generator[Message, Any, None]
 
 
 def send(op: OpDesc, trainer: Speaker) -> Talk:
-    """Every variable of X to its endpoint; a whole one in sections, if it has several names
-    there.
-    """
+    """Send every variable of X to its endpoint; in sections, if it has several names there."""
     names, endpoints = op.input("X"), strings(op, "epmap")
     there = strings(op, "send_varnames")
     if not names or names == (GEO_START,):
-        return  # what a geo trainer sends are differences, after its step (trainer.py)
+        return  # a geo trainer sends differences, after its step (trainer.py)
     if there and len(names) != 1:
         raise FluidValueError(f"op 'send' has {len(names)} inputs, but send_varnames is for one")
-    if len(names) == 1 and len(there) < 2:  # a trainer's counter goes to every pserver
+    if len(names) == 1 and len(there) < 2:  # a trainer's counter is sent to every pserver
         for endpoint in endpoints:
             yield Message(
                 SEND, trainer.id, endpoint, (there or names)[0], trainer.value(names[0], op)
@@ -90,7 +88,9 @@ def send(op: OpDesc, trainer: Speaker) -> Talk:
 
 
 def recv(op: OpDesc, trainer: Speaker) -> Talk:
-    """Every variable of Out from its endpoint; one that has several names there is put together."""
+    """Receive every variable of Out from its endpoint; one with several names there is
+    concatenated.
+    """
     names, endpoints = op.output("Out"), strings(op, "epmap")
     there = strings(op, "recv_varnames") or names
     values = []

@@ -1,4 +1,4 @@
-"""Where the parameters of a transpiled trainer program live, read from the program itself."""
+"""The owners of the parameters of a transpiled trainer program, read from the program itself."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ...ir.desc import OpDesc, ProgramDesc
 class Home:
     """One parameter on the pservers. blocks: (endpoint, name there), in order.
 
-    rows: of each block, in order; they follow one another. If it is empty the blocks take the rows
-    in turn, row r is in block r mod n, and height says how many there are in all (a distributed
-    table).
+    rows: the number of consecutive rows of each block, in order. If it is empty, the rows are
+    assigned round-robin (row r is in block r mod n), and height is their total number (a
+    distributed table).
     """
 
     blocks: tuple[tuple[str, str], ...]
@@ -25,9 +25,7 @@ class Home:
     height: int = 0
 
     def split(self, value: Any) -> list[Any]:
-        """The blocks of a whole value; the last rows of blocks that take rows in turn are zero
-        where they have none.
-        """
+        """The blocks of a whole value; round-robin blocks with fewer rows are padded with zeros."""
         if self.rows:
             ends = np.cumsum(self.rows)
             return [value[end - n : end] for end, n in zip(ends, self.rows, strict=True)]
@@ -38,7 +36,7 @@ class Home:
         return [padded[i::n] for i in range(n)]
 
     def join(self, values: Sequence[Any]) -> np.ndarray:
-        """The whole value of its blocks."""
+        """The whole value from its blocks."""
         if self.rows:
             return np.concatenate([np.asarray(v) for v in values])
         stacked = np.stack([np.asarray(v) for v in values], 1)
@@ -46,8 +44,8 @@ class Home:
 
 
 def placement(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
-    """Parameters and their homes: what the startup program receives, and the tables that the main
-    program looks up.
+    """Parameters and their owners: those that the startup program receives, and the tables that the
+    main program looks up.
     """
     vars = {**main.blocks[0].vars, **startup.blocks[0].vars}
     whole = {
@@ -69,7 +67,7 @@ def placement(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
 
 
 def _distributed_tables(main: ProgramDesc, startup: ProgramDesc) -> dict[str, Home]:
-    """The distributed table: the trainer does not hold it, and prefetches its rows."""
+    """The distributed table: the trainer does not have it, and prefetches its rows."""
     fakes = {
         n: op.attrs["shape"][0]
         for op in startup.blocks[0].ops

@@ -1,9 +1,8 @@
-"""A program that talks, cut where it talks: compiled segments between the ops that send, receive
-and wait.
+"""A communicating program, cut into compiled segments between the ops that send, receive and wait.
 
-A segment is a pure function from named values to named values, compiled once. What a `send` hands
-over is among the results of the segment before it, so that a whole forward and backward pass stays
-one segment, and gradient ops go on sharing work with their forward ops.
+A segment is a pure function from named values to named values, compiled once. The inputs of a
+`send` are results of the segment before it, so that a whole forward and backward pass stays one
+segment, and gradient ops share work with their forward ops.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ HELD = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})
 class Segment:
     """Some ops of a program as one compiled function: values by name in, values by name out.
 
-    takes: names that it reads. results: names whose values it returns. blank: tables that live
-    elsewhere, of which a gradient op asks the shape alone. shared_names: names as they are in an
-    equal segment of another party (trainer 1's ``x@GRAD.trainer_1`` is ``x@GRAD.trainer_0``), so
-    that both are compiled once.
+    takes: names that it reads. results: names whose values it returns. blank: tables stored
+    elsewhere, of which a gradient op needs only the shape. shared_names: the names in an equal
+    segment of another party (trainer 1's ``x@GRAD.trainer_1`` is ``x@GRAD.trainer_0``), so that
+    both are compiled once.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class Segment:
         blank: Mapping[str, VarDesc] | None = None,
         shared_names: Mapping[str, str] | None = None,
     ) -> None:
-        """absent: gradients that nothing computes; an op that reads one counts it as zero."""
+        """absent: gradients that nothing computes; ops read them as zero."""
         bare, names = _bare(desc, tuple(ops)), dict(shared_names or {})
         self.results = tuple(results)
         read = tuple(n for n in Step(bare, self.results).uses[0] if n not in absent)
@@ -64,7 +63,7 @@ class Segment:
         self._compiled = _compiled(shared, tuple(self._shared[n] for n in self.results), tables)
 
     def __call__(self, values: Mapping[str, Any], seed: int, count: int) -> dict[str, Any]:
-        """The results by name. Raises EnforceNotMet for a value that is not there."""
+        """The results by name. Raises EnforceNotMet for a missing value."""
         for name in self.takes:
             if name not in values:
                 raise EnforceNotMet(
@@ -82,8 +81,8 @@ class Segment:
 
 
 class _Compiled:
-    """A jitted step without feeds; what it does not take as state are tables that live elsewhere.
-    Initialisers run op by op.
+    """A jitted step without feeds; tables stored elsewhere are not part of its state. Initialisers
+    run op by op.
     """
 
     def __init__(self, step: Step, blank: tuple[VarDesc, ...]) -> None:
@@ -105,15 +104,15 @@ class _Compiled:
 
 @lru_cache(maxsize=256)
 def _compiled(desc: ProgramDesc, results: tuple[str, ...], blank: tuple[VarDesc, ...]) -> _Compiled:
-    """Equal segments, of whatever trainer or job, are compiled once."""
+    """Equal segments of all trainers and jobs are compiled once."""
     return _Compiled(Step(desc, results), blank)
 
 
 def _bare(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> ProgramDesc:
     """The program with these ops in block 0 and nothing persistable.
 
-    Transpiled programs declare persistable variables in sub-blocks once more; they are the one of
-    block 0 all the same.
+    Transpiled programs declare persistable variables again in sub-blocks; these are the variables
+    of block 0.
     """
     first = desc.blocks[0]
     vars = FrozenMap(
@@ -127,7 +126,7 @@ def _bare(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> ProgramDesc:
 
 
 def _with_state(desc: ProgramDesc, names: Iterable[str]) -> ProgramDesc:
-    """The program that takes these names as state, of whatever kind their values are."""
+    """The program that takes these names as state, for any kind of values."""
     first = desc.blocks[0]
     taken = {n: replace(first.vars.get(n, VarDesc(n)), persistable=True) for n in names}
     return replace(
@@ -136,8 +135,8 @@ def _with_state(desc: ProgramDesc, names: Iterable[str]) -> ProgramDesc:
 
 
 def _plain(desc: ProgramDesc, kept: Iterable[str]) -> ProgramDesc:
-    """The program without what does not matter to its value, so that more segments are equal:
-    unused variables, and uids.
+    """The program without unused variables and uids, which do not affect its values, so that more
+    segments are equal.
     """
     desc = edit.drop_dead_vars(desc, kept, keep_persistable=False, keep_data=False)
     return desc if any(lookup(op.type).random for _, op in walk.ops(desc)) else edit.renumber(desc)
@@ -153,10 +152,10 @@ def cut(
     blank: Collection[str] = (),
     shared_names: Mapping[str, str] | None = None,
 ) -> tuple[Part, ...]:
-    """Block 0 as segments and the ops that talk, in order.
+    """Block 0 as segments and communicating ops, in order.
 
     fetches: names that must have a value at the end. given: names that have one at the start.
-    blank: names of tables that live elsewhere. shared_names: see Segment.
+    blank: names of tables stored elsewhere. shared_names: see Segment.
     """
     groups = _groups(desc)
     needed: set[str] = set(fetches) | {
@@ -166,7 +165,7 @@ def cut(
     for group in reversed(groups):
         names = dict.fromkeys(n for op in _ops(group) for n in _writes(desc, op))
         wanted.append([] if isinstance(group, OpDesc) else [n for n in names if n in needed])
-        # what it writes needs no earlier value: a received parameter was not to be initialised
+        # its outputs need no earlier value: a received parameter is not initialised
         for op in reversed(_ops(group)):
             walk.step_back(desc, op, needed)
     have = {*given, *(n for n, v in desc.blocks[0].vars.items() if v.persistable)}
@@ -192,8 +191,8 @@ def cut(
 
 
 def _groups(desc: ProgramDesc) -> list[list[OpDesc] | OpDesc]:
-    """Runs of ops that compute, and single ops that talk. A send waits until the run before it is
-    whole.
+    """Runs of computing ops, and single communicating ops. A send waits until the run before it is
+    complete.
     """
     groups: list[list[OpDesc] | OpDesc] = []
     run: list[OpDesc] = []

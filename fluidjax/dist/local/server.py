@@ -1,6 +1,4 @@
-"""One pserver of a job that runs in this process: its program, its scope, and what it does with
-what arrives.
-"""
+"""One pserver of a job in this process: its program, its scope, and its handling of messages."""
 
 from __future__ import annotations
 
@@ -21,15 +19,15 @@ from ...state.scope import Scope
 from .segments import HELD, Segment, cut
 
 SYNC, ASYNC, HALF_ASYNC, GEO = range(4)  # listen_and_serv's distributed_mode
-# the variable that tells a block whose gradient it applies (enable_dc_asgd)
+# the variable with the trainer whose gradient a block applies (enable_dc_asgd)
 TRAINER_ID = "@TRAINER_ID@"
 MODES = {SYNC: "sync", ASYNC: "async", HALF_ASYNC: "half async", GEO: "geo"}
 
 
 class LocalServer:
-    """A pserver. `program` and `scope` may be looked at at any time.
+    """A pserver. `program` and `scope` may be inspected at any time.
 
-    endpoint: its name in the job. index: its place among the pservers. program: from
+    endpoint: its name in the job. index: its position among the pservers. program: from
     get_pserver_program. startup_program: from get_startup_program.
     """
 
@@ -58,7 +56,7 @@ class LocalServer:
         self._names = self._declared()
 
     def _declared(self) -> set[str]:
-        """Every name that a trainer may send here or ask for."""
+        """Every name that a trainer may send here or request."""
         declared = {n for block in self._desc.blocks for n in block.vars}
         return declared | {
             n for i in self._blocks for op in self._desc.blocks[i].ops for n in op.reads
@@ -91,7 +89,7 @@ class LocalServer:
             self._store(part({}, desc.seed or self._seed, 0))
 
     def receive(self, name: str, value: Any, trainer: int) -> None:
-        """Take a trainer's value. In async modes a block runs as soon as all that it takes has
+        """Receive a trainer's value. In async modes a block runs as soon as all its inputs have
         arrived.
 
         Raises FluidValueError for a name that the pserver's program does not have.
@@ -107,7 +105,7 @@ class LocalServer:
             self._apply(name, trainer)
 
     def put(self, name: str, value: Any) -> None:
-        """Store a parameter block, and with it what trainers are held to have seen of it."""
+        """Store a parameter block, also as the version that trainers have seen."""
         for seen in (name, *(self._seen(name, i) for i in range(self.trainers))):
             if seen == name or self.scope.find_var(seen) is not None:
                 self.scope.var(seen).value = value
@@ -122,8 +120,8 @@ class LocalServer:
         return found
 
     def get(self, name: str, trainer: int) -> Any:
-        """The same for a trainer; in a job with enable_dc_asgd the pserver remembers what the
-        trainer saw.
+        """The same for a trainer; in a job with enable_dc_asgd the pserver remembers the version
+        that the trainer saw.
         """
         self._check(name, trainer, "asks for")
         value = self.value(name)
@@ -133,8 +131,8 @@ class LocalServer:
         return value
 
     def lookup(self, name: str, rows: np.ndarray, trainer: int) -> np.ndarray:
-        """These rows of a table. name: the table, or what a trainer's prefetch calls the row
-        numbers.
+        """These rows of a table. name: the table, or the name of the row numbers in a trainer's
+        prefetch.
 
         Raises FeedError for a row that the table does not have.
         """
@@ -145,13 +143,13 @@ class LocalServer:
                 f"trainer {trainer} looks up row {rows.max()} of {table!r} at {self.endpoint},"
                 f" which has {value.shape[0]} rows"
             )
-        padded = np.zeros(bucket(rows.size), np.int64)  # few sizes, since each is compiled
+        padded = np.zeros(bucket(rows.size), np.int64)  # few sizes, because each is compiled
         padded[: rows.size] = rows
         with jax.enable_x64(True):
             return np.asarray(jnp.take(jnp.asarray(value), padded, axis=0))[: rows.size]
 
     def optimize(self) -> None:
-        """One synchronous round: every optimize block, on what the trainers sent.
+        """One synchronous round: run every optimize block on the received gradients.
 
         Raises EnforceNotMet for a gradient that no trainer sent since the last round.
         """
@@ -182,7 +180,7 @@ class LocalServer:
             )
 
     def _apply(self, name: str, trainer: int) -> None:
-        """Run the block of what has just arrived, if that was the last that it waits for."""
+        """Run the block of the last arrival, if that completes its inputs."""
         idx = self._block_of.get(name)
         if idx is None:
             idx = next(
@@ -205,13 +203,13 @@ class LocalServer:
             return
         self._arrived -= {*awaited, name}
         if self._rates >= 0 and any(self._value(n) is None for n in segment.takes):
-            self._update_rates()  # no trainer's counter has come yet
+            self._update_rates()  # no trainer's counter has arrived yet
         self._run(segment)
         self.rounds += 1
 
     @staticmethod
     def _seen(name: str, trainer: int) -> str:
-        """The variable that keeps what a trainer last received of a block (enable_dc_asgd)."""
+        """The variable with the version of a block that a trainer last received (enable_dc_asgd)."""
         return f"{name}.trainer_{trainer}_bak"
 
     def _counts(self, name: str) -> bool:
@@ -266,15 +264,15 @@ class LocalServer:
 
 
 def _numbered(attrs: Mapping[str, Any], name: str) -> list[tuple[str, int]]:
-    """An attribute of texts "name:block", taken apart."""
+    """An attribute of texts "name:block", parsed."""
     return [
         (key, int(idx)) for key, _, idx in (text.rpartition(":") for text in attrs.get(name, ()))
     ]
 
 
 def _is_state(var: VarDesc) -> bool:
-    """Whether a variable keeps a value: no handle, and no merged sparse gradient, which nothing
-    reads after its round.
+    """Whether a variable keeps a value: handles do not, nor merged sparse gradients, which nothing
+    reads after their round.
     """
     return var.kind in HELD and not (var.kind == "SELECTED_ROWS" and GRAD in var.name)
 

@@ -1,9 +1,8 @@
-"""How a trainer of a local job looks up rows of tables that live on pservers, and cuts their
-gradients for them.
+"""How a trainer of a local job looks up rows of tables on pservers, and splits their gradients.
 
 A table is cut into runs of rows (is_sparse: distributed_lookup_table, split_selected_rows), or its
-rows are assigned in turn, row r to pserver r mod n as its row r // n (is_distributed: split_ids,
-prefetch, merge_ids).
+rows are assigned round-robin, row r to pserver r mod n as its row r // n (is_distributed:
+split_ids, prefetch, merge_ids).
 """
 
 from __future__ import annotations
@@ -56,7 +55,9 @@ def distributed_lookup_table(op: OpDesc, trainer: Speaker) -> Talk:
 
 
 def prefetch(op: OpDesc, trainer: Speaker) -> Talk:
-    """Out[i] = the rows X[i] of a table whose rows the pservers of epmap take in turn."""
+    """Out[i] = the rows X[i] of a table whose rows are assigned round-robin to the pservers of
+    epmap.
+    """
     asked = paired(op, op.input("X"), strings(op, "epmap"))
     for (name, endpoint), out in zip(asked, op.output("Out"), strict=True):
         ids = np.asarray(trainer.value(name, op))
@@ -64,7 +65,7 @@ def prefetch(op: OpDesc, trainer: Speaker) -> Talk:
 
 
 def split_ids(op: OpDesc, trainer: Speaker) -> Talk:
-    """Out[i] = the different ids of all Ids with id mod n = i; or the part of a table's gradient
+    """Out[i] = the distinct ids of all Ids with id mod n = i; or the part of a table's gradient
     that pserver i owns.
     """
     values, outs = [trainer.value(name, op) for name in op.input("Ids")], op.output("Out")
@@ -85,7 +86,7 @@ def split_ids(op: OpDesc, trainer: Speaker) -> Talk:
 
 
 def merge_ids(op: OpDesc, trainer: Speaker) -> Talk:
-    """Out[i] = the rows of X for Ids[i]; Rows tells which ids the rows of X are."""
+    """Out[i] = the rows of X for Ids[i]; Rows holds the ids of the rows of X."""
     known = np.concatenate([np.asarray(trainer.value(name, op)) for name in op.input("Rows")])
     order = np.argsort(known)
     rows = np.concatenate([trainer.value(name, op) for name in op.input("X")])
@@ -117,7 +118,7 @@ def split_selected_rows(op: OpDesc, trainer: Speaker) -> Talk:
 
 
 def fake_init(op: OpDesc, trainer: Speaker) -> Talk:
-    """A table that lives on the pservers: the trainer has none."""
+    """A table on the pservers: the trainer has none."""
     yield from ()
 
 
@@ -147,7 +148,7 @@ def _only(grad: SelectedRows, mine: Any, rows: Any, height: int) -> SelectedRows
 
 
 def _as_rows(grad: Any) -> SelectedRows:
-    """A table's gradient by rows; that of lookups that are not is_sparse has them all."""
+    """A table's gradient by rows; lookups without is_sparse have all rows."""
     if isinstance(grad, SelectedRows):
         return grad
     return SelectedRows(jnp.arange(grad.shape[0]), grad, grad.shape[0])
@@ -178,7 +179,7 @@ def _shaped(ids: Any, rows: np.ndarray, drop_last: bool) -> Any:
     return replace(ids, rows=rows) if isinstance(ids, Ragged) else rows
 
 
-# What every op that is not computed, but done by a trainer of a local job, does.
+# The ops that a trainer of a local job runs instead of computing them.
 HANDLERS: dict[str, Callable[[OpDesc, Speaker], Talk]] = {
     "send": send,
     "recv": recv,

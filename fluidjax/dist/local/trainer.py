@@ -1,6 +1,4 @@
-"""One trainer of a job that runs in this process: its programs, its scope, and how it runs between
-messages.
-"""
+"""One trainer of a job in this process: its programs, its scope, and how it runs between messages."""
 
 from __future__ import annotations
 
@@ -33,10 +31,10 @@ Conversation = Generator[Message, Any, list[Any]]
 
 
 class LocalTrainer:
-    """A trainer. `program`, `startup_program` and `scope` may be looked at at any time.
+    """A trainer. `program`, `startup_program` and `scope` may be inspected at any time.
 
-    id: its number. program: from get_trainer_program. startup_program: the startup program, as
-    transpile left it.
+    id: its number. program: from get_trainer_program. startup_program: the startup program after
+    transpile.
     """
 
     def __init__(self, id: int, program: Program, startup_program: Program, seed: int) -> None:
@@ -81,14 +79,13 @@ class LocalTrainer:
         return self._run(desc, self._cuts[key], feed, fetches, desc.seed or self._seed, count)
 
     def remember(self, parameters: Iterable[str]) -> None:
-        """Geo mode: the parameters as they were last exchanged."""
+        """Geo mode: the parameters at the last exchange."""
         self._exchanged = {name: self.scope.find_var(name).value for name in parameters}  # type: ignore[union-attr]
 
     def exchange(self, where: Mapping[str, Home], trainers: int) -> Generator[Message, Any, None]:
-        """Geo mode: send the n-th part of what the parameters have moved, and take in what the
-        others' have.
+        """Geo mode: send the n-th part of the parameters' change, and add the others' changes.
 
-        delta = (param - old) / n goes to the pservers, which add it; then param += new - (old +
+        delta = (param - old) / n is sent to the pservers, which add it; then param += new - (old +
         delta), old = new.
         """
         for name, home in where.items():
@@ -105,7 +102,7 @@ class LocalTrainer:
         """The fed values, checked by name, dtype, shape and range. Raises FeedError, naming the
         trainer.
 
-        What the program does not know is passed over with a warning, as on one device.
+        Unknown names are ignored with a warning, as on one device.
         """
         rules = self._feeds(self.program.desc)
         for reader in self.program.info.readers:
@@ -147,7 +144,7 @@ class LocalTrainer:
         return found
 
     def store(self, name: str, value: Any) -> None:
-        """Bind a name: in the scope if it outlives the step."""
+        """Bind a name, in the scope if it outlives the step."""
         var = self._desc.blocks[0].vars.get(name)
         if var is not None and var.persistable:
             self.scope.var(name).value = value
@@ -155,7 +152,7 @@ class LocalTrainer:
             self._local[name] = value
 
     def declared(self, name: str) -> VarDesc | None:
-        """What the program says of a variable."""
+        """The program's declaration of a variable."""
         return self._desc.blocks[0].vars.get(name)
 
     # -- inside ------------------------------------------------------------------------------------
@@ -222,7 +219,7 @@ class LocalTrainer:
         return value
 
     def _feeds(self, desc: ProgramDesc) -> dict[str, FeedRule]:
-        """What must be fed: data that ops read before anything writes it."""
+        """The names that must be fed: data that ops read before anything writes it."""
         if self._rules is None or self._rules[0] is not desc:
             ops = desc.blocks[0].ops
             wanted = {
@@ -243,7 +240,7 @@ class LocalTrainer:
 
 
 def shown(names: Sequence[str], values: Sequence[Any], return_numpy: bool) -> list[Any]:
-    """Fetched values as the caller gets them."""
+    """Fetched values in the caller's form."""
     if not return_numpy:
         return [to_tensor(v) for v in values]
     for name, value in zip(names, values, strict=True):

@@ -1,8 +1,8 @@
-"""Pservers on a mesh: rank k, and no other, holds and updates the blocks that were assigned to
-pserver k.
+"""Pservers on a mesh: only rank k holds and updates the blocks assigned to pserver k.
 
-What trainers send is reduce-scattered to the blocks' ranks, the updates run on buckets of blocks
-(shard_buckets.py), and the updated parameters are gathered. The printed program shows all of it.
+The trainers' gradients are reduce-scattered to the blocks' ranks, the updates run on buckets of
+blocks (shard_buckets.py), and the updated parameters are gathered. The printed program shows all of
+this.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Deal = tuple[tuple[str, str, tuple[tuple[int, int, int], ...]], ...]
 
 
 def deal_of(plan: PserverPlan, ranks: int) -> Deal:
-    """Which rank has which blocks: pserver k is rank k, or k mod ranks where there are fewer ranks
-    than pservers.
+    """The blocks of each rank: pserver k is rank k, or k mod ranks if there are fewer ranks than
+    pservers.
     """
     place = {endpoint: k % ranks for k, endpoint in enumerate(plan.endpoints)}
     return tuple(
@@ -41,11 +41,10 @@ def deal_of(plan: PserverPlan, ranks: int) -> Deal:
 
 @dataclass(frozen=True)
 class PartitionedOptimizer(Pass):
-    """Update each block of a parameter on the rank that it was assigned to, with the mean of what
-    the ranks send.
+    """Update each block of a parameter on its assigned rank, with the mean of the ranks' gradients.
 
-    Takes the updates whose every element goes by itself; others are noted, and stay as they are.
-    ranks: how many trainers.
+    It applies to elementwise updates; others are noted, and do not change. ranks: the number of
+    trainers.
     """
 
     name: ClassVar[str] = "dealt_optimizer"
@@ -61,15 +60,15 @@ class PartitionedOptimizer(Pass):
         return Rewrite(emission.rewritten(), notes=(*emission.notes, *_refusals(desc, reasons)))
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where the state of the updates lies."""
+        """The layout of the updates' state."""
         groups, _ = grouped(before, self.deal, self.ranks)
         return state_placed(groups)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Buckets of blocks of parameters that are updated in the same way. number: of its first bucket
-    in the program.
+    """Buckets of blocks of parameters with equal updates. number: that of its first bucket in the
+    program.
     """
 
     updates: Mapping[str, Update]
@@ -89,7 +88,7 @@ class Group:
 def grouped(
     desc: ProgramDesc, deal: Deal, ranks: int
 ) -> tuple[tuple[Group, ...], Mapping[str, str]]:
-    """The updates in groups with their buckets, and why others are not among them."""
+    """The updates in groups with their buckets, and the reasons for excluding others."""
     found, reasons = updates(desc, {param: grad for param, grad, _ in deal})
     blocks = {param: [OwnedBlock(param, *b) for b in assigned] for param, _, assigned in deal}
     by_signature: dict[object, list[Update]] = {}
@@ -104,7 +103,7 @@ def grouped(
 
 
 def state_placed(groups: Iterable[Group]) -> dict[str, ShardLayout]:
-    """Where every variable of the updates' state lies, by its name."""
+    """The layout of every variable of the updates' state, by its name."""
     found: dict[str, list[Span]] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for group in groups:
@@ -130,7 +129,7 @@ def _refusals(desc: ProgramDesc, reasons: Mapping[str, str]) -> Iterator[Note]:
 
 
 class Emission:
-    """The rewritten program in the making."""
+    """The rewriting of one program."""
 
     def __init__(self, desc: ProgramDesc, ranks: int, groups: Sequence[Group]) -> None:
         self.desc, self.ranks, self.groups = desc, ranks, groups
@@ -143,7 +142,7 @@ class Emission:
         self.params = {p: self.block.vars[p] for g in groups for p in g.updates}
 
     def rewritten(self) -> ProgramDesc:
-        """The program with the updates' ops replaced, where the last of them stood."""
+        """The program with the updates' ops replaced, at the position of the last of them."""
         at = [i for i, op in enumerate(self.block.ops) if op.uid in self.taken]
         self._refuse_between(
             [op for op in self.block.ops[at[0] : at[-1]] if op.uid not in self.taken]
@@ -160,8 +159,8 @@ class Emission:
         return edit.add_vars(edit.replace_ops(desc, 0, out), 0, self.vars.values())
 
     def _refuse_between(self, ops: Sequence[OpDesc]) -> None:
-        """What reads a parameter between updates sees the old value, as on a trainer. Raises
-        UnsupportedError for what writes one.
+        """Make ops between updates read the old parameters, as on a trainer. Raises
+        UnsupportedError for an op that writes one.
         """
         for op in ops:
             written = [n for n in op.writes if n in self.params]
@@ -173,7 +172,7 @@ class Emission:
                 )
 
     def emit(self) -> list[OpDesc]:
-        """The ops that stand for the updates."""
+        """The ops that replace the updates."""
         raise NotImplementedError
 
     # -- what emissions have in common -------------------------------------------------------------
@@ -186,7 +185,7 @@ class Emission:
         inputs: Mapping[str, Sequence[str]] | None = None,
         **attrs: object,
     ) -> OpDesc:
-        """An op from X, if there is one, and other inputs to Out."""
+        """An op from X, if given, and other inputs to Out."""
         given = {**({"X": x} if x else {}), **(inputs or {})}
         return self.made.op(kind, given, {"Out": out}, edit.OPTIMIZE, self.at, **attrs)
 
@@ -214,8 +213,8 @@ class Emission:
         return name
 
     def mapping(self, group: Group, i: int) -> tuple[dict[str, str], list[OpDesc]]:
-        """The names of the group's first update -> those of a bucket, but for Param and Grad; and
-        the ops that make them.
+        """A map from the names of the group's first update to those of a bucket, except Param and
+        Grad; and the ops that make them.
         """
         like, one, out = group.like, group.buckets[i], list[OpDesc]()
         names = {n: self.declared(group, i, slot, kept=True) for slot, n in like.state.items()}
@@ -260,13 +259,13 @@ class Emission:
         return ops
 
     def _width(self, op: OpDesc, slot: str, names: Mapping[str, str]) -> int:
-        """Of the number that an optimizer op makes of another: one, or one for each element."""
+        """The form of a number that an optimizer op updates: one, or one per element."""
         row = self.vars.get(names[op.input(goes_on(op.type)[slot][0])[0]])
         return 1 if row is None else (row.shape or (1,))[0]
 
     def powers(self) -> list[OpDesc]:
-        """The ops that take on the numbers that optimizer ops would have written, of each parameter
-        once.
+        """The ops that update the numbers that optimizer ops would have written, once per
+        parameter.
         """
         out = []
         for update in (u for g in self.groups for u in g.updates.values()):
@@ -286,8 +285,8 @@ class Emission:
         return out
 
     def gathered(self, group: Group, role: str, wholes: Mapping[str, str]) -> list[OpDesc]:
-        """The ops that make arrays whole on every rank; wholes: parameter -> the array of its shape
-        that lies in rows `role`.
+        """The ops that gather whole arrays on every rank; wholes: parameter -> the array of its
+        shape stored in rows `role`.
         """
         out = []
         for members in connected(group.buckets):

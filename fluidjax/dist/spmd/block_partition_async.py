@@ -1,10 +1,10 @@
-"""Asynchronous pservers on a mesh: gradients come one after another, in an order that is drawn anew
+"""Asynchronous pservers on a mesh: gradients are applied one after another, in a new random order
 for every step.
 
-In Fluid nobody waits: a pserver updates with each trainer's gradient as it comes, and that trainer
-goes on with what it receives then. Here all ranks take a step at once, so the gradient that came
-second was computed without the first one's update: that is the staleness, up to ranks - 1 updates,
-and equal seeds repeat it.
+In Fluid no process waits: a pserver updates with each trainer's gradient as it arrives, and that
+trainer continues with the values that it then receives. Here all ranks take a step at once, so the
+second gradient was computed without the first one's update: the staleness is up to ranks - 1
+updates, and reproducible by the seed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .block_partition import Deal, Emission, Group, grouped, state_placed
 from .shard_buckets import connected, spans
 
 ORDER = "@ARRIVALS"
-# which rank's gradient comes now, at which place, how many there are, whether more come
+# the rank of the current gradient, its position, the number of gradients, whether more follow
 NOW, AT, END, MORE = (f"{ORDER}.{name}" for name in ("NOW", "AT", "END", "MORE"))
 
 
@@ -32,9 +32,9 @@ NOW, AT, END, MORE = (f"{ORDER}.{name}" for name in ("NOW", "AT", "END", "MORE")
 class PartitionedAsync(Pass):
     """Update each block on its rank with the ranks' gradients one after another.
 
-    answers: every rank goes on with the parameters as they were after its own gradient (async), so
-    each has its own copy of them; else all get those after the last one (half-async). compensated:
-    gradients are corrected by (param - param as the rank saw it) * grad * grad (enable_dc_asgd). A
+    answers: every rank continues with the parameters after its own gradient (async), so each has
+    its own copy; otherwise all get those after the last one (half-async). compensated: gradients
+    are corrected by (param - the rank's version of param) * grad * grad (enable_dc_asgd). A
     learning rate's schedule counts the batches of all ranks. Raises UnsupportedError for an update
     that cannot run on blocks.
     """
@@ -59,8 +59,8 @@ class PartitionedAsync(Pass):
         return Rewrite(_counting(emission.rewritten(), self.ranks), notes=tuple(emission.notes))
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where the state lies; in async mode the pservers' parameters too, of which every rank has
-        a copy.
+        """The layout of the state; in async mode also of the pservers' parameters, of which every
+        rank has a copy.
         """
         groups, _ = grouped(before, self.deal, self.ranks)
         found = state_placed(groups)
@@ -116,7 +116,7 @@ class _Async(Emission):
         return replace(desc, blocks=(*desc.blocks, body))
 
     def emit(self) -> list[OpDesc]:
-        """A loop and not its ranks' ops one after another, of which there would be thousands."""
+        """A loop instead of the ranks' ops in sequence, which would be thousands."""
         for name, shape, dtype in (
             (ORDER, self.ranks, "int32"), (NOW, 1, "int32"), (AT, 1, "int64"), (END, 1, "int64"), (MORE, 1, "bool")
         ):  # fmt: skip
@@ -152,7 +152,7 @@ class _Async(Emission):
         return out
 
     def loop(self, outside: set[str]) -> OpDesc:
-        """The loop; what nothing else writes is the body's own, anew each time."""
+        """The loop; names that nothing else writes are local to the body."""
         reads = dict.fromkeys(n for op in self.body for n in op.reads)
         writes = dict.fromkeys(n for op in self.body for n in op.writes)
         self.inside = {n: self.vars.pop(n) for n in writes if n in self.vars and n not in outside}
@@ -171,13 +171,15 @@ class _Async(Emission):
         return self.new("fill_constant", [], [name], **attrs)
 
     def answers(self, group: Group, i: int) -> OpDesc:
-        """What every rank will be given back of a bucket, a row for each arrival."""
+        """The values of a bucket to return to the ranks, a row for each arrival."""
         name, width = self.declared(group, i, "Answers"), group.buckets[i].width
         self.vars[name] = replace(self.vars[name], shape=(self.ranks, width))
         return self.filled(name, (self.ranks, width), group.like.dtype, 0)
 
     def received(self, group: Group, i: int) -> list[OpDesc]:
-        """What all ranks send to the blocks of a bucket, a row for each; and the blocks themselves."""
+        """The gradients from all ranks for the blocks of a bucket, a row for each; and the blocks
+        themselves.
+        """
         one, names = group.buckets[i], list(group.buckets[i].names)
         out = [self.exchanged(group, i, "Grads", [group.updates[p].grad for p in names])]
         if self.options.compensated:
@@ -191,7 +193,7 @@ class _Async(Emission):
         return self.moved("c_deal_alltoall", group.buckets[i], x, name)
 
     def arrived(self, group: Group, i: int) -> list[OpDesc]:
-        """The update of a bucket with the gradient that comes now."""
+        """The update of a bucket with the current gradient."""
         names, out = self.mapping(group, i)
         grad, param = self.declared(group, i, "Grad"), group.array(i, "Param")
         out.append(self.taken_in(group, i, "Grads", grad))
@@ -211,7 +213,7 @@ class _Async(Emission):
         return self.new("c_arrived", [group.array(i, role)], [to], {"Order": [NOW]})
 
     def compensated(self, group: Group, i: int, grad: str) -> list[OpDesc]:
-        """grad += (param - param as the rank saw it) * grad * grad."""
+        """grad += (param - the rank's version of param) * grad * grad."""
         late = self.declared(group, i, "Late")
         param = group.array(i, "Param")
         steps = [
@@ -227,7 +229,7 @@ class _Async(Emission):
         return [self.taken_in(group, i, "Seen", late), *ops]
 
     def answered(self, group: Group) -> list[OpDesc]:
-        """The ops that give every rank the parameters as they were after its own gradient."""
+        """The ops that give every rank the parameters after its own gradient."""
         out = []
         for members in connected(group.buckets):
             found = [group.buckets[i] for i in members]

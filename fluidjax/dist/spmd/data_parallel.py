@@ -29,10 +29,10 @@ class DataParallel(Pass):
     is summed in place: by c_allreduce_sum, or with `fuse` the small ones together by
     c_fused_allreduce_sum, before anything reads them.
 
-    ranks: how many. scale: what each rank's loss gradient is: CoeffNumDevice (1 / ranks; in a
-    program traced at an open batch the rank's share of its rows), One (1), Customized (fed as
-    ``<loss>@GRAD``). sync_batch_norm: batch_norm ops in training mode take their
-    statistics from all ranks.
+    ranks: their number. scale: each rank's loss gradient: CoeffNumDevice (1 / ranks; in a program
+    traced at an open batch the rank's share of its rows), One (1), Customized (fed as
+    ``<loss>@GRAD``). sync_batch_norm: batch_norm ops in training mode take their statistics from
+    all ranks.
     """
 
     name: ClassVar[str] = "data_parallel"
@@ -64,8 +64,8 @@ class DataParallel(Pass):
     def _scaled(
         self, op: OpDesc, rows: str | None, made: OpBuilder, notes: list[Note]
     ) -> list[OpDesc]:
-        """The op that begins the backward part, with what makes the gradient of the loss what
-        `scale` says.
+        """The op that begins the backward part, with ops that set the gradient of the loss by
+        `scale`.
         """
         if self.scale == CUSTOMIZED:
             notes.append(did(op, "dropped, since the gradient of the loss is fed"))
@@ -90,7 +90,7 @@ def _share(
 def _mean_loss(
     desc: ProgramDesc, op: OpDesc, ranks: int, rows: str | None, made: OpBuilder
 ) -> tuple[ProgramDesc, list[OpDesc]]:
-    """An optimizer op that takes the loss, with its mean over the ranks instead."""
+    """An optimizer op that takes the loss, changed to take its mean over the ranks."""
     (loss,) = op.input("Loss")
     mean = loss + "@MEAN"
     desc = edit.add_vars(desc, 0, [replace(desc.blocks[0].vars[loss], name=mean)])
@@ -100,12 +100,12 @@ def _mean_loss(
 
 
 def _starts(op: OpDesc) -> bool:
-    """Whether the op begins the backward part: it gives the loss its gradient."""
+    """Whether the op begins the backward part by setting the loss's gradient."""
     return edit.role(op) == edit.BACKWARD | edit.LOSS and op.type == "fill_constant"
 
 
 def _fed(desc: ProgramDesc, starts: Sequence[OpDesc]) -> ProgramDesc:
-    """The gradients of the losses as data variables, of which a feed holds those of all ranks."""
+    """The gradients of the losses as data variables; a feed holds those of all ranks."""
     found = [desc.blocks[0].vars[n] for op in starts for n in op.writes]
     return edit.add_vars(
         desc, 0, [replace(v, is_data=True, shape=(-1, *(v.shape or ())[1:])) for v in found]
@@ -113,7 +113,7 @@ def _fed(desc: ProgramDesc, starts: Sequence[OpDesc]) -> ProgramDesc:
 
 
 def synchronised(op: OpDesc) -> OpDesc:
-    """A batch_norm, or its gradient, that takes its statistics from all ranks where it takes its
+    """A batch_norm, or its gradient, changed to take its statistics from all ranks if it uses its
     batch's.
     """
     if op.type not in ("batch_norm", "batch_norm_grad"):

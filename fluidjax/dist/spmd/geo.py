@@ -1,8 +1,8 @@
-"""Geo-SGD on a mesh: every rank trains alone, and now and then all take in what the others'
-parameters have moved.
+"""Geo-SGD on a mesh: every rank trains alone, and periodically adds the changes of the others'
+parameters.
 
-As rewrites of the program before transpile. Pservers are not needed: as all ranks exchange at once,
-what the pservers would hold is what every rank remembers as the snapshot.
+It is a rewrite of the program before transpile. Pservers are not needed: all ranks exchange at
+once, so every rank's snapshot equals the pservers' values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..pserver_plan import PserverPlan
 from .summing import SMALL
 
 SNAPSHOT = "@SNAPSHOT"
-COUNTER = "@GEO_STEP@"  # how many steps the last exchange is ago
+COUNTER = "@GEO_STEP@"  # number of steps since the last exchange
 ATTRS = {"op_role": edit.OPTIMIZE}
 
 
@@ -40,14 +40,15 @@ def snapshot(desc: ProgramDesc, name: str) -> VarDesc:
 
 @dataclass(frozen=True)
 class ExchangeDeltas(Pass):
-    """After every `every` steps add up over the ranks what the parameters have moved, and take in
-    what the others' have.
+    """After every `every` steps, sum the parameters' changes over the ranks, and add the others'
+    changes.
+
+
 
     delta = (param - snapshot) / ranks; param += sum of the other ranks' deltas; snapshot += sum of
-    all ranks' deltas. That is Geo-SGD's param += new - (old + delta), old = new, where all exchange
-    at the same time. The ops stand in a conditional_block, so the other steps send nothing.
-
-    parameters: names of those that are exchanged.
+    all ranks' deltas. That is Geo-SGD's param += new - (old + delta), old = new, if all exchange at
+    the same time. The ops are in a conditional_block, so the other steps send nothing. parameters:
+    names of the exchanged ones.
     """
 
     name: ClassVar[str] = "exchange_deltas"
@@ -163,7 +164,7 @@ def _number(name: str, value: int, made: OpBuilder, at: OpDesc) -> OpDesc:
 
 
 def remembered(plan: PserverPlan) -> dict[str, VarDesc]:
-    """What a geo job keeps in the scope beside its program's variables, by name."""
+    """A geo job's extra values in the scope, by name."""
     vars = [
         *(snapshot(plan.main, p.name) for p in plan.params),
         _counted(COUNTER, persistable=True),
@@ -181,11 +182,10 @@ def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
 
 
 def prepare(plan: PserverPlan, scope: Scope, ranks: int) -> None:
-    """What the ranks remember, before a program begins with the values of a scope.
+    """The ranks' snapshots, before a program begins with the values of a scope.
 
-    A parameter that has one value for all ranks (the startup program's, or one that was loaded or
-    stored) is itself what the next difference is counted from. Where every rank has its own, it
-    goes on from the last exchange.
+    If a parameter has one value for all ranks (the startup program's, or a loaded or stored one),
+    it is the base of the next difference. If every rank has its own, the base is the last exchange.
     """
     for p in plan.params if ranks > 1 else ():
         var = scope.find_var(p.name)

@@ -1,6 +1,4 @@
-"""Programs that the processes of a job run together: on which devices, and what must agree before a
-step begins.
-"""
+"""Programs that the processes of a job run together: their devices, and the checks before a step."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ from .shard_optimizer import ShardOptimizer
 if TYPE_CHECKING:
     from ...runtime.compiled import Compiled
 
-# these name the trainer that runs them
+# these name the running trainer
 JOINING = JOINS | {"c_comm_init"}
 
 
@@ -63,11 +61,11 @@ def check_trainers(count: int, rank: int | None) -> None:
 
 
 def ranks_across(devices: Sequence[Any]) -> Mesh:
-    """A rank for each of these devices and for those at the same places in the other processes;
+    """A rank for each of these devices and for those at the same positions in the other processes;
     process 0's come first.
 
-    Raises FluidValueError where several ranks would share a device, and where another process has
-    fewer devices.
+    Raises FluidValueError if several ranks would share a device, and if another process has fewer
+    devices.
     """
     if len(set(devices)) < len(devices):
         raise FluidValueError(
@@ -96,8 +94,8 @@ def places_across(places: Sequence[Place]) -> Mesh:
 
 
 def whole_job(program: Program, device: Any) -> Parallel | None:
-    """What makes a program with collective ops, or a trainer's, run on one device of each process;
-    None for others.
+    """The parallel run, on one device of each process, of a program with collective ops or a
+    trainer's program; None for others.
 
     Raises EnforceNotMet for a ring of another number of ranks than the job has, and FluidValueError
     for a trainer's program of a job of another size.
@@ -142,8 +140,8 @@ _last: tuple[Mesh, weakref.ref[Scope]] | None = None
 
 
 def _take_turns() -> None:
-    """Have the trainers answer one that reads what they hold in parts, as pservers do: the first
-    alone saves a model.
+    """Make the trainers answer one that reads sharded values, like pservers: only the first saves a
+    model.
     """
     job = process.current_job()
     if job is not None:
@@ -151,7 +149,7 @@ def _take_turns() -> None:
 
 
 def turn() -> None:
-    """Before a step of all processes, where they take turns."""
+    """Called before a step of all processes, if they take turns."""
     job = process.current_job()
     if job is not None:
         job.turn()
@@ -176,9 +174,7 @@ def _answer(name: str) -> None:
 
 
 def _part(scope: Scope, name: str) -> Any:
-    """The array of this name that holds parts of the state, or that it travels in; None where there
-    is none.
-    """
+    """The array of this name that holds parts of the state, or contains it; None if there is none."""
     found = (buffers.holder(name) for buffers in in_force(scope))
     var = scope.find_var(name)
     apart = None if var is None else var.storage.shards()
@@ -194,12 +190,12 @@ def _part(scope: Scope, name: str) -> Any:
 def before_step(
     compiled: Compiled, scope: Scope, feed: Any, signature: Any, random: str, seed: int
 ) -> None:
-    """Count a step of all processes; before the first, and where the state or the feed's sizes are
+    """Count a step of all processes; before the first, and if the state or the feed's sizes are
     new, compare them.
 
     random: the program's random state in words. seed: this process's own. Raises JobError in every
-    process, naming the first difference. A process that goes on without comparing is noticed by the
-    hub, which ends the job with a sentence.
+    process, naming the first difference. The hub detects a process that continues without
+    comparing, and ends the job with a message.
     """
     global _last
     where = compiled.where
@@ -221,7 +217,7 @@ def _begins() -> None:
 def _compare(where: Mesh, text: str) -> None:
     job = process.met_job()
     if job is not None and job.watched:
-        # who never comes has died, ended or gone on, which is noticed
+        # a process that never arrives has died, ended or continued, which is detected
         job.check_same_program(text, math.inf)
         return
     number = int(compare_programs.fingerprint(text)[:15], 16)
@@ -266,7 +262,7 @@ def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator
 
 
 def _named(feed: Any) -> list[tuple[str, Any]]:
-    # Parallel.split refuses what is not the same on all devices of a process
+    # Parallel.split refuses values that differ between the devices of a process
     assert isinstance(feed, Mapping)
     return list(feed.items())
 
@@ -289,7 +285,7 @@ def _home(var: ScopeVar) -> str:
 
 
 def _anonymous(desc: ProgramDesc) -> ProgramDesc:
-    """The program without what differs between trainers by intent: the ops that join them."""
+    """The program without the ops that join trainers, which differ by design."""
     ops = desc.blocks[0].ops
     if not any(op.type in JOINING for op in ops):
         return desc

@@ -37,23 +37,23 @@ class DeviceCountError(FeedError, IndexError):
     """A feed has fewer samples, or more or fewer dicts, than there are devices."""
 
 
-# of which version; the program; what lies over the ranks, and where
+# the version; the program; the variables over the ranks, and their layout
 Rewritten = tuple[Any, ProgramDesc, Mapping[str, ShardLayout]]
 
 
 @runtime_checkable
 class Places(Protocol):
-    """A pass after which variables lie over the ranks."""
+    """A pass that shards variables over the ranks."""
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where these are, by name; given the program before the pass and after it."""
+        """Their layout by name, from the programs before and after the pass."""
         ...
 
 
 def rewritten(
     desc: ProgramDesc, rewrites: Sequence[Pass]
 ) -> tuple[ProgramDesc, Mapping[str, ShardLayout]]:
-    """The program after the passes, and where the variables are of which every rank has a part."""
+    """The program after the passes, and the layout of its sharded variables."""
     found: dict[str, ShardLayout] = {}
     for rewrite in rewrites:
         new = run(rewrite, desc).desc
@@ -64,7 +64,7 @@ def rewritten(
 
 
 class Parallel:
-    """What makes a program run on several ranks.
+    """Runs a program on several ranks.
 
     where: the ranks. rewrites: the passes that make the program parallel; none for one without a
     backward part. memory_optimized: whether XLA orders the step for the least memory.
@@ -81,21 +81,19 @@ class Parallel:
 
     @property
     def local_count(self) -> int:
-        """How many of the ranks this process feeds."""
+        """The number of ranks that this process feeds."""
         return len(self.where.local) if isinstance(self.where, Mesh) else self.where.count
 
     def desc(self, program: Program) -> ProgramDesc:
-        """The program as every rank runs it; made anew when the program has changed."""
+        """The program that every rank runs; rebuilt when the program has changed."""
         return self._rewritten(program)[1]
 
     def sharded(self, program: Program) -> Mapping[str, ShardLayout]:
-        """The variables of which every rank keeps a part, and where."""
+        """The sharded variables, and their layout."""
         return self._rewritten(program)[2]
 
     def prepare(self, scope: Scope) -> None:
-        """Called before the program begins with the values of a scope: what the rewritten program
-        needs besides.
-        """
+        """Extra values of the rewritten program, before it begins with the values of a scope."""
 
     def _rewritten(self, program: Program) -> Rewritten:
         made = self._made.get(program)
@@ -105,7 +103,7 @@ class Parallel:
 
     def read(self, feed: Any, readers: Sequence[Reads]) -> Any:
         """A feed with a batch of each reader for every rank of this process, as in Fluid, where
-        each device reads by itself.
+        each device reads separately.
         """
         count = self.local_count
         if isinstance(feed, list | tuple):
@@ -130,20 +128,20 @@ class Parallel:
                     one.update(reader.next_feed())
             except EOFException:
                 if rank and self._evaluates and not any(reader.drops_last for reader in readers):
-                    # what is left is for the first ranks; the next run meets the end
+                    # the rest is for the first ranks; the next run reaches the end
                     return given[:rank]
                 raise
         return given[0] if count == 1 else given
 
     @property
     def _evaluates(self) -> bool:
-        """Whether the ranks are independent, so that fewer may be fed than there are: the program
-        has no backward part.
+        """Whether the ranks are independent, so that some may stay without feeds: the program has
+        no backward part.
         """
         return not self.rewrites and self.local_count == self.where.count
 
     def fed(self, feed: Any) -> int:
-        """For how many ranks a feed is: the first ones, where an evaluation has too little
+        """The number of ranks of a feed: only the first ones, if an evaluation has too few samples
         for all.
         """
         count = self.local_count
@@ -155,12 +153,12 @@ class Parallel:
         return (samples and -(-samples // -(-samples // count))) or count
 
     def split(self, feed: Any, check: Any) -> Any:
-        """A feed as the step takes it: a dict of whole batches where all ranks get equal parts,
-        else a tuple of dicts.
+        """A feed in the step's form: a dict of whole batches if all ranks get equal parts, else a
+        tuple of dicts.
 
-        feed: a dict, each array of which is split on dimension 0, or a list with a dict for every
-        rank. check: the checks of a dict of feeds. Raises DeviceCountError for fewer samples than
-        ranks or a list of another length, FluidTypeError for a list of anything but dicts.
+        feed: a dict, whose arrays are split on dimension 0, or a list with a dict for every rank.
+        check: the checks of a dict of feeds. Raises DeviceCountError for fewer samples than ranks
+        or a list of another length, FluidTypeError for a list with anything except dicts.
         """
         count, some = self.local_count, self.fed(feed)
         if isinstance(feed, list | tuple):
@@ -180,7 +178,7 @@ class Parallel:
                 for part in zip(*(_parts(n, v, count) for n, v in values.items()), strict=True)
             ]
             ranks = ranks or [{} for _ in range(count)]
-        ranks += ranks[-1:] * (count - some)  # whose results nobody sees
+        ranks += ranks[-1:] * (count - some)  # whose results are not used
         if self.where.together and _equal_forms(ranks):
             fixed = {n: v for n, v in ranks[0].items() if isinstance(v, Fixed)}
             return {
@@ -211,7 +209,7 @@ class Parallel:
         return [check(one) for one in feed]
 
     def _ragged(self, ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Feeds with a LoD as the processes of a job take them."""
+        """Feeds with a LoD in the form for the processes of a job."""
         if not any(isinstance(v, LoDTensor) for one in ranks for v in one.values()):
             raise FeedError(
                 f"in a job of several processes each of the {len(ranks)} devices here must get"
@@ -231,7 +229,7 @@ class Parallel:
         )
 
     def _whole(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Batches of this process as the mesh takes them."""
+        """Batches of this process in the mesh's form."""
         where = self.where
         assert isinstance(where, Mesh)
         if len(where.local) == where.count:
@@ -265,11 +263,11 @@ class Parallel:
     def merge(
         self, fetched: Sequence[Any], merged: bool, some: int, along: Sequence[int]
     ) -> list[Any]:
-        """Fetches of the ranks that were fed, `some`: concatenated, or with `merged` False stacked
-        on a new dimension.
+        """Fetches of the fed ranks, `some`: concatenated, or stacked on a new dimension if not
+        `merged`.
 
-        fetched: global arrays, or a list of values for each rank. along: the dimension of each on
-        which it is concatenated.
+        fetched: global arrays, or a list of values for each rank. along: the dimension of
+        concatenation for each.
         """
         whole = [merged and not at for at in along]
         if fetched and isinstance(fetched[0], list):
@@ -296,7 +294,7 @@ class Parallel:
         return whole if merged else whole.reshape(some, -1, *whole.shape[1:])
 
     def _arrays(self, value: TensorArray) -> list[TensorArray]:
-        """The arrays of the ranks of this process, whose entries lie one behind another."""
+        """The arrays of the ranks of this process, split from concatenated entries."""
         count = self.local_count
         parts = jax.tree.map(lambda a: np.split(np.asarray(_local(a)), count), value)
         return [jax.tree.map(lambda _, each, k=k: each[k], value, parts) for k in range(count)]
@@ -309,15 +307,17 @@ def _equal_forms(ranks: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _forms(feed: Mapping[str, Any]) -> dict[str, Any]:
-    """What must be equal on all ranks that run at once: shapes, and feeds that decide sizes."""
+    """The properties that must be equal on all ranks of one run: shapes, and feeds that decide
+    sizes.
+    """
     return {n: v if isinstance(v, Fixed) else v.shape for n, v in feed.items()}
 
 
 def sizes(samples: int, count: int) -> list[int]:
-    """How many of `samples` each of `count` ranks gets.
+    """The number of `samples` for each of `count` ranks.
 
     Parts of ceil(samples / count), the last one smaller (7 on 4: 2, 2, 2, 1), as in Paddle 1.8.5;
-    where that would leave a rank without any, as evenly as it goes (5 on 4: 2, 1, 1, 1). With
+    if that would leave a rank without any, as evenly as possible (5 on 4: 2, 1, 1, 1). With
     FLAGS_seed_doc_split parts of floor(samples / count), the last one larger (7 on 4: 1, 1, 1, 4),
     as Paddle's documents say.
     """
@@ -345,7 +345,7 @@ def _parts(name: str, value: Any, count: int) -> list[Any]:
 
 
 def _samples(value: Any) -> int:
-    """How many samples a fed value has; 0 where it is one number."""
+    """The number of samples of a fed value; 0 for a single number."""
     if isinstance(value, LoDTensor):
         return len(value.offsets[0]) - 1 if value.offsets else (value.shape() or [0])[0]
     shape = np.shape(value)
@@ -390,7 +390,7 @@ def _sequences(name: str, tensor: LoDTensor, count: int) -> list[Any]:
 
 
 def _merge(values: Sequence[Any], merged: bool) -> Any:
-    """One fetch of all ranks, of which some may have other shapes than others."""
+    """One fetch of all ranks, whose shapes may differ."""
     if is_array(values[0]):
         lists = [entries(v) for v in values]
         return [_joined_entry(each) for each in zip(*lists, strict=True)] if merged else lists
@@ -405,7 +405,7 @@ def _merge(values: Sequence[Any], merged: bool) -> Any:
 
 
 def _joined_entry(values: Sequence[Any]) -> Any:
-    """An entry of an array, of all ranks; an empty one where none has written it."""
+    """An array's entry from all ranks; an empty one if none has written it."""
     there = [v for v in values if v is not None]
     return _merge(there, True) if there else jnp.zeros(0, "float32")
 

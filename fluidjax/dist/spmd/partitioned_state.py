@@ -1,5 +1,5 @@
 """The state of optimizers that need whole arrays, in blocks on the ranks: gathered for an update,
-and cut again.
+and split again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class PartitionedState(Pass):
     """Keep the state of lars_momentum and lamb, which take norms of whole arrays, on the ranks that
     own its blocks.
 
-    Every rank gathers it, makes the same update of the whole parameter, and keeps its own blocks:
-    less memory between the steps only.
+    Every rank gathers it, makes the same update of the whole parameter, and keeps its own blocks.
+    This saves memory only between the steps.
     """
 
     name: ClassVar[str] = "dealt_state"
@@ -41,7 +41,7 @@ class PartitionedState(Pass):
         return Rewrite(emission.rewritten(), notes=tuple(emission.notes))
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where the state lies."""
+        """The layout of the state."""
         return state_placed(_grouped(before, self.deal, self.ranks))
 
 

@@ -1,6 +1,4 @@
-"""Places as ranks: on a device each where there are enough devices, in turn on one where there are
-not.
-"""
+"""Places as ranks: on one device each if there are enough devices, otherwise in turn on one."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ from ...devices.placement import Mesh, Placement, Turns
 
 
 def ranks_on(places: Sequence[Place]) -> Placement:
-    """A rank for each place. CPU places take the CPU devices that JAX has, one after another.
+    """A rank for each place. CPU places take JAX's CPU devices, one after another.
 
-    Warns where several places have to share a device.
+    Warns if several places share a device.
     """
     devices = devices_of(places)
     if len(set(devices)) == len(places):
@@ -30,7 +28,7 @@ def ranks_on(places: Sequence[Place]) -> Placement:
 
 
 def devices_of(places: Sequence[Place]) -> tuple[Any, ...]:
-    """This process's devices for these places, of which there may be fewer."""
+    """This process's devices for these places, possibly fewer."""
     if all(isinstance(p, CUDAPlace) for p in places):
         return tuple(p.device() for p in places)
     found = cpu_devices(len(places))

@@ -1,9 +1,9 @@
-"""A parameter-server job on a mesh: every trainer is a rank, and together they are the pservers
-too.
+"""A parameter-server job on a mesh: every trainer is a rank, and the ranks together are also the
+pservers.
 
-The program that runs is the one before transpile, with what `send`, the pservers and `recv` did:
-every rank has the blocks that were assigned to one of the pservers, updates them with what the
-trainers send, and gives them to all (block_partition.py).
+The program that runs is the one before transpile, with the work of `send`, the pservers and `recv`
+added: every rank has the blocks of one of the pservers, updates them with the trainers' gradients,
+and sends them to all (block_partition.py).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .updates import on_pservers
 
 @dataclass(frozen=True)
 class AverageSent(Pass):
-    """Average the variables that trainers send to pservers over the ranks, as the pservers' sum and
-    scale ops do.
+    """Average the variables that trainers send to pservers over the ranks, like the pservers' sum
+    and scale ops.
 
-    Each is averaged where it is complete: after its last op of the backward part, or the clip that
-    it went through on the trainer. sent: the names of those that updates on blocks do not sum.
+    Each is averaged once complete: after its last op of the backward part, or after its clip on the
+    trainer. sent: the names of those that updates on blocks do not sum.
     """
 
     name: ClassVar[str] = "average_sent"
@@ -66,11 +66,11 @@ class AverageSent(Pass):
 
 
 def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
-    """The passes that make the original program of a job one for a mesh of its trainers (geo mode:
+    """The passes that rewrite a job's original program for a mesh of its trainers (geo mode:
     geo.py).
 
-    Raises UnsupportedError for is_distributed tables that something else uses. In the asynchronous
-    modes the rewrite raises it for updates that cannot run on blocks.
+    Raises UnsupportedError for is_distributed tables with other uses. In the asynchronous modes the
+    rewrite also raises it for updates that cannot run on blocks.
     """
     if plan.mode == "geo":
         return geo.on_mesh(plan, ranks)
@@ -112,7 +112,7 @@ class PserverJob(Parallel):
 
 
 def trains(program: Program) -> bool:
-    """Whether it is a trainer's program of a parameter-server job: it sends, and is no startup
+    """Whether it is a trainer's program of a parameter-server job: it sends, and is not a startup
     program.
     """
     return (
@@ -126,18 +126,17 @@ def _kinds(program: Program) -> set[str]:
 
 def _starts(program: Program) -> bool:
     """Whether a job's program is a trainer's startup program: it only receives. A geo trainer's
-    says that it did.
+    also reports that.
     """
     kinds = _kinds(program)
     return "recv" in kinds and ("send" not in kinds or program.info.pserver_plan.mode == "geo")
 
 
 def own_startup(program: Program) -> Program:
-    """A trainer's startup program as it was before transpile, made anew; any other program as it
-    is.
+    """A trainer's startup program restored to its form before transpile; any other program
+    unchanged.
 
-    In a job, what the pservers would send is the state that trainer 0 begins with, so each trainer
-    initialises all.
+    In a job, the pservers would send trainer 0's initial state, so each trainer initialises all.
     """
     if program.info.pserver_plan is None or not _starts(program):
         return program
@@ -147,8 +146,8 @@ def own_startup(program: Program) -> Program:
 
 
 def startup_on_mesh(program: Program, where: Mesh) -> Parallel | None:
-    """What makes own_startup's program of a job with tables run on the trainers, each of which
-    makes its rows; else None.
+    """The parallel run of own_startup's program for a job with tables, in which each trainer makes
+    its rows; else None.
     """
     plan = program.info.pserver_plan
     if plan is None or plan.mode == "geo" or program.desc != plan.startup:

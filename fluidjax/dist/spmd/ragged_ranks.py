@@ -1,5 +1,5 @@
-"""Ragged feeds of the ranks of several processes: all are padded to sizes that the processes agree
-on, so that one program takes them.
+"""Ragged feeds of the ranks of several processes: all are padded to agreed sizes, so that one
+program takes them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ Column = tuple[int, ...]  # a number of every rank of the job
 class RaggedRanks:
     """Pads the feeds of one program.
 
-    Rows, and the longest sequence of each level, go up to a bucket for the rank that has most.
-    Where ranks have other numbers of sequences, on whichever level, empty ones stand behind the
-    last of every level, up to a bucket, and so do copies behind arrays that have a row for each of
-    the first.
+    Rows, and the longest sequence of each level, are padded to a bucket for the largest rank. If
+    the ranks' numbers of sequences differ, on any level, empty sequences are appended to every
+    level, up to a bucket, and copies to arrays with a row for each sequence of the first level.
     """
 
     def __init__(self, where: Mesh) -> None:
@@ -34,11 +33,11 @@ class RaggedRanks:
         self._compared: set[str] = set()  # kinds of feeds that the processes have compared
 
     def joined(self, ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What this process's ranks are fed, as the step of all takes it: leaves of all ranks one
-        after another.
+        """The feeds of this process's ranks in the form for the joint step: leaves of all ranks in
+        sequence.
 
-        Raises FeedError where sizes differ that nothing pads, and JobError where processes feed
-        other kinds of values.
+        Raises FeedError if sizes differ that are not padded, and JobError if processes feed
+        different kinds of values.
         """
         kinds = [_kinds(one) for one in ranks]
         if any(kind != kinds[0] for kind in kinds):
@@ -65,7 +64,7 @@ class RaggedRanks:
         return dict(zip(numbers[0], map(tuple, every.T.tolist()), strict=True))
 
     def _whole(self, values: Sequence[Any]) -> Any:
-        """One value of the mesh, of those of this process's ranks."""
+        """One value of the mesh, from those of this process's ranks."""
         sharding = self.where.sharding(OWN)
         with jax.enable_x64(True):
             return jax.tree.map(
@@ -77,7 +76,7 @@ class RaggedRanks:
 
 
 def _kinds(feed: Mapping[str, Any]) -> str:
-    """What must be equal in the feeds of all ranks, a line each."""
+    """The properties that must be equal in the feeds of all ranks, a line each."""
     return "\n".join(f"feed {n!r}: {_kind(v)}" for n, v in sorted(feed.items()))
 
 
@@ -99,7 +98,7 @@ def _first_difference(kinds: Sequence[str]) -> str:
 
 
 def _numbers(feed: Mapping[str, Any]) -> dict[Any, int]:
-    """What the processes must know of one rank's feed."""
+    """The numbers of one rank's feed that the processes must know."""
     found: dict[Any, int] = {}
     lods: dict[Any, int] = {}
     for name, value in feed.items():
@@ -131,8 +130,8 @@ def _offsets(tensor: LoDTensor) -> tuple[np.ndarray, ...]:
 
 def _padded(feed: Mapping[str, Any], columns: Mapping[Any, Column]) -> dict[str, Any]:
     """One rank's feed at the sizes of all."""
-    keys: dict[Column, int] = {}  # LoDs are equal where they are on every rank
-    # numbers of sequences of which some level has other ones on other ranks
+    keys: dict[Column, int] = {}  # LoDs are equal if they are equal on every rank
+    # numbers of sequences that differ between ranks on some level
     counts: dict[Column, int] = {}
     for name, value in feed.items():
         if isinstance(value, LoDTensor):

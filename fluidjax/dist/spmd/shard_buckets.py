@@ -1,9 +1,8 @@
-"""Blocks of arrays that belong to ranks, laid side by side so that all ranks can do the same at
-once.
+"""Blocks of arrays that belong to ranks, placed side by side so that all ranks can run the same op.
 
-A bucket is an array with one row for each rank. The large blocks of a rank have buckets of their
-own, the largest first; its small ones share one. So where every rank has about as much, the rows
-are about equally long.
+A bucket is an array with one row for each rank. Each large block of a rank has its own bucket, the
+largest first; its small blocks share one. If the ranks' loads are about equal, so are the lengths
+of the rows.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ class OwnedBlock:
 
 @dataclass(frozen=True)
 class ShardBucket:
-    """What lies where: (block, its first column), rank by rank. width: the longest row."""
+    """The layout: (block, its first column), rank by rank. width: the longest row."""
 
     blocks: tuple[tuple[OwnedBlock, int], ...]
     width: int
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The arrays that have a block here, in the order of their first ones."""
+        """The arrays with a block here, in the order of their first blocks."""
         return tuple(dict.fromkeys(b.name for b, _ in self.blocks))
 
 
@@ -44,7 +43,7 @@ def buckets(blocks: Iterable[OwnedBlock], ranks: int) -> list[ShardBucket]:
     for block in blocks:
         (large if block.size >= ALONE else small)[block.rank].append(block)
     for found in large:
-        found.sort(key=lambda b: -b.size)  # stable: equal ones stay in the order of the arrays
+        found.sort(key=lambda b: -b.size)  # stable: equal ones keep the order of the arrays
     made = []
     for level in range(max(map(len, large), default=0)):
         here = [found[level] for found in large if level < len(found)]
@@ -84,10 +83,10 @@ def connected(found: Sequence[ShardBucket]) -> list[list[int]]:
 def spans(
     found: Sequence[ShardBucket], wholes: Mapping[str, int], single: bool = False
 ) -> tuple[int, ...]:
-    """The attribute `spans` (ops/dealing.py) of these buckets; wholes: the place of each array
+    """The attribute `spans` (ops/dealing.py) of these buckets; wholes: the position of each array
     among the op's.
 
-    single: the arrays have one element each, which stands for all of a block.
+    single: the arrays have one element each, repeated for the whole block.
     """
     return tuple(
         n

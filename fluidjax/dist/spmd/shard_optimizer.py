@@ -29,8 +29,8 @@ class ShardOptimizer(Pass):
 
     An elementwise optimizer op runs on this rank's shards of parameter, gradient and state. A
     gradient that nothing else reads is summed by a reduce-scatter; one that a clip or regularizer
-    has read is summed by DataParallel and then cut. Other optimizers gather their state, update it
-    whole, and keep their shards: less memory between the steps only.
+    has read is summed by DataParallel and then split. Other optimizers gather their state, update
+    it whole, and keep their shards, which saves memory only between the steps.
     """
 
     name: ClassVar[str] = "shard_optimizer"
@@ -41,7 +41,7 @@ class ShardOptimizer(Pass):
         return _Sharding(desc, self, keep).rewritten()
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where the persistable variables are that the rewritten program shards."""
+        """The layout of the persistable variables that the rewritten program shards."""
         old = walk.persistables(before)
         cut = [
             n for n, v in walk.persistables(after).items() if n in old and v.shape != old[n].shape
@@ -50,7 +50,7 @@ class ShardOptimizer(Pass):
 
 
 class _Sharding:
-    """One rewrite under way."""
+    """The state of one rewrite."""
 
     def __init__(self, desc: ProgramDesc, options: ShardOptimizer, keep: frozenset[str]) -> None:
         self.desc, self.ranks, self.keep = desc, options.ranks, keep
@@ -62,7 +62,7 @@ class _Sharding:
             n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes))
         )
         self.below = {n for b in desc.blocks[1:] for op in b.ops for n in (*op.reads, *op.writes)}
-        # of this rank's batch alone
+        # for this rank's batch only
         self.raw = {g for op in self.block.ops for _, g in pairs(op) if g in op.writes}
 
     def rewritten(self) -> Rewrite:
@@ -91,7 +91,7 @@ class _Sharding:
     # -- which ops ---------------------------------------------------------------------------------
 
     def _takes(self, op: OpDesc) -> bool:
-        """Whether the op's state is to be sharded; notes why not."""
+        """Whether the op's state can be sharded; notes why not."""
         if traits(op.type).update is None or not edit.role(op) & edit.OPTIMIZE:
             return False
         reason = self._objection(op) if _by_elements(op) else None
@@ -113,7 +113,7 @@ class _Sharding:
         return None
 
     def _state(self, op: OpDesc) -> list[str]:
-        """Variables of the op's state that can be sharded: large enough, and this op's alone."""
+        """Variables of the op's state that can be sharded: large enough, and used only by this op."""
         return [n for n in state_names(op) if self._own(n)]
 
     def _own(self, name: str) -> bool:
@@ -216,7 +216,7 @@ class _Sharding:
 
 
 def _by_elements(op: OpDesc) -> bool:
-    """Whether an optimizer updates every element by itself, so that it runs on shards as it is."""
+    """Whether an optimizer updates every element separately, so that it can run on shards."""
     update = traits(op.type).update
     return update is not None and update.elements
 

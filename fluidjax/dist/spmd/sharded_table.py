@@ -1,5 +1,4 @@
-"""An embedding table over the devices of a mesh: each holds some of the rows, looks those up and
-updates those.
+"""An embedding table over the devices of a mesh: each holds, looks up and updates some of the rows.
 
 The functions run inside jax.shard_map, on the shard of one device:
 
@@ -7,8 +6,8 @@ The functions run inside jax.shard_map, on the shard of one device:
     batch grad = SelectedRows(ids, d_rows, split.height) new = update("adagrad", {"Param": shard,
     "Moment": m, "LearningRate": lr}, {}, grad, split, "x")
 
-ops/table.py says what travels. In programs the same are ops (c_table_lookup, c_table_owned), which
-tables.py writes.
+ops/table.py describes the communication. Programs use ops for this (c_table_lookup, c_table_owned),
+which tables.py writes.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ def make(
     """A table as an array [count * each, width] over the mesh axis, made shard by shard: no device
     or host has all of it.
 
-    values: gives the rows [n, width] for n row numbers. Raises FluidValueError if the axis is not
-    as long as the split, or if `values` gives another shape.
+    values: returns the rows [n, width] for n row numbers. Raises FluidValueError if the axis does
+    not have the split's size, or if `values` returns another shape.
     """
     if mesh.shape[axis] != split.count:
         raise FluidValueError(
@@ -66,10 +65,10 @@ def update(
     split: Split,
     axis: str,
 ) -> dict[str, Any]:
-    """Run optimizer op `kind` on this device's rows: slot -> new value, as the op gives them.
+    """Run optimizer op `kind` on this device's rows; returns the op's outputs, slot -> new value.
 
-    inputs: the op's slots but Grad; Param and its accumulators are shards. grad: of this device's
-    part of the batch, in row numbers of the whole table; the parts are added up. Raises
+    inputs: the op's slots except Grad; Param and its accumulators are shards. grad: from this
+    device's part of the batch, with row numbers of the whole table; the parts are summed. Raises
     UnsupportedError for an op without a sparse kernel.
     """
     definition = op_of(kind)

@@ -1,4 +1,4 @@
-"""Gradients summed over the ranks, where the backward part completes them."""
+"""Gradients summed over the ranks when the backward part completes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...ir.desc import OpDesc, ProgramDesc
 from ...ops.build import OpBuilder
 from ...passes.base import Note, did
 
-# elements: a gradient up to this size shares a message, since a message costs more than a copy
+# elements: a gradient up to this size shares a message, because a message costs more than a copy
 SMALL = 8192
 
 
@@ -28,7 +28,7 @@ def summed(
     other, if `fuse`.
     """
     out: list[OpDesc] = []
-    # that sums them too
+    # which also sums them
     scattered = {n for op in ops if op.type == "c_fused_reducescatter" for n in op.reads}
     waiting: dict[str, OpDesc] = {}
     attrs = {"ring_id": 0, "op_role": edit.BACKWARD}

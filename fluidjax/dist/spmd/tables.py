@@ -1,10 +1,10 @@
-"""Tables of a parameter-server job on a mesh: each rank holds the rows of the pservers that it
-stands for.
+"""Tables of a parameter-server job on a mesh: each rank holds the rows of its pservers. Rank k is
+pserver k.
 
-Rank k is pserver k. Of more pservers than ranks, pserver k lies on rank k % ranks; of fewer, the
-other ranks hold no rows. A table of is_distributed lookups is distributed row by row and updated by
-plain sgd with the sum of the trainers' gradients; one of is_sparse lookups is cut into the blocks
-that the dispatcher assigned, and updated by its optimizer with their average.
+With more pservers than ranks, pserver k is rank k % ranks; with fewer, the other ranks hold no
+rows. A table of is_distributed lookups is distributed row by row and updated by plain sgd with the
+sum of the trainers' gradients; one of is_sparse lookups is split into the blocks that the
+dispatcher assigned, and updated by its optimizer with their average.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from ...ops.table import Split
 from ...passes.base import Note, Params, Pass, Rewrite, did, refused
 from ..pserver_plan import PlannedParam, PlannedTable, PserverPlan
 
-# Of regularizers: they work on a rank's rows as on the whole. Not all ops that treat elements by
-# themselves may stand here: a clip multiplies by a norm, which must be that of the whole.
+# Ops of regularizers, which work on a rank's rows as on the whole. Not all elementwise ops qualify:
+# a clip multiplies by a norm, which must be that of the whole.
 _DECAY = frozenset({"scale", "sign", "sum"})
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table to shard: its name, its gradient (`main`'s name of what trainers send), which rank
-    has which rows.
+    """A table to shard: its name, its gradient (`main`'s name of the sent one), and the rows of
+    each rank.
 
-    scale: what the sum of the ranks' gradients is multiplied by. rate: the variable of the learning
-    rate of plain sgd, in place of the program's optimizer; "" keeps that.
+    scale: the factor of the sum of the ranks' gradients. rate: the variable of the learning rate of
+    plain sgd, which replaces the program's optimizer; "" keeps the optimizer.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Uses:
-    """The ops of the main block that mention a table, and the state of its optimizer, which has the
-    table's shape.
+    """The ops of the main block that use a table, and the state of its optimizer with the table's
+    shape.
     """
 
     lookups: tuple[OpDesc, ...]
@@ -59,12 +59,12 @@ class Uses:
 
 
 def tables_of(plan: PserverPlan, ranks: int) -> tuple[Table, ...]:
-    """The tables of a job that its ranks hold in parts.
+    """The tables of a job that are sharded over its ranks.
 
-    An is_sparse table that something else uses, or that its optimizer cannot update in parts, is
-    not among them: all ranks hold it. Raises UnsupportedError for such an is_distributed one. In
-    asynchronous jobs every gradient is applied by itself; by plain sgd that is the same as their
-    sum, in whatever order they come, and other updates are not taken.
+    An is_sparse table with other uses, or that its optimizer cannot update in parts, is replicated
+    instead. Raises UnsupportedError for such an is_distributed one. In asynchronous jobs every
+    gradient is applied separately; with plain sgd that equals their sum in any order, and other
+    updates are not sharded.
     """
     found = []
     for table in plan.tables:
@@ -85,7 +85,7 @@ def tables_of(plan: PserverPlan, ranks: int) -> tuple[Table, ...]:
 
 
 def _reason(plan: PserverPlan, param: PlannedParam) -> str | None:
-    """Why an is_sparse table cannot lie over the ranks, or None."""
+    """Why an is_sparse table cannot be sharded, or None."""
     updates = [op.type for op in uses(plan.main, param.name).updates]
     if plan.mode != "sync" and updates != ["sgd"]:
         return f"the order in which gradients come matters to its update ({', '.join(updates)})"
@@ -103,7 +103,7 @@ def _runs(plan: PserverPlan, param: PlannedParam, ranks: int) -> Split:
 
 
 def uses(desc: ProgramDesc, name: str) -> Uses:
-    """Where a program uses a table, in order."""
+    """The uses of a table in a program, in order."""
     ops = desc.blocks[0].ops
     updates = tuple(
         op for op in ops if edit.role(op) == edit.OPTIMIZE and edit.role_names(op)[:1] == (name,)
@@ -120,8 +120,8 @@ def uses(desc: ProgramDesc, name: str) -> Uses:
 
 
 def objection(desc: ProgramDesc, name: str, grad: str, plain: bool = False) -> str | None:
-    """Why a table cannot lie over the ranks, or None. plain: it is updated by plain sgd, whatever
-    its optimizer is.
+    """Why a table cannot be sharded, or None. plain: it is updated by plain sgd, whatever its
+    optimizer is.
     """
     used = uses(desc, name)
     known = {id(op) for op in (*used.lookups, *used.grads, *used.updates)}
@@ -143,7 +143,7 @@ def objection(desc: ProgramDesc, name: str, grad: str, plain: bool = False) -> s
 
 
 def _unfit(used: Uses, step: OpDesc, name: str, grad: str) -> str | None:
-    """Why an optimizer cannot update some rows by themselves, or None."""
+    """Why an optimizer cannot update some rows separately, or None."""
     rule = traits(step.type).update
     if rule is None or not rule.elements:
         return f"op '{step.type}' updates it as a whole"
@@ -165,12 +165,11 @@ def _unfit(used: Uses, step: OpDesc, name: str, grad: str) -> str | None:
 
 @dataclass(frozen=True)
 class ShardTables(Pass):
-    """Keep the rows of tables on the ranks that own them: look them up there, and update them
-    there.
+    """Keep the rows of tables on the ranks that own them, with look-ups and updates there.
 
-    Lookups become c_table_lookup, and the table's gradient, where its update begins, goes through
-    c_table_owned. The table and its optimizer's state are declared as what one rank holds. left:
-    tables that all ranks hold, and why.
+    Lookups become c_table_lookup, and at the beginning of its update the table's gradient goes
+    through c_table_owned. The table and its optimizer's state are declared as one rank's part.
+    left: tables that stay replicated, and why.
     """
 
     name: ClassVar[str] = "shard_tables"
@@ -180,7 +179,7 @@ class ShardTables(Pass):
 
     @property
     def names(self) -> frozenset[str]:
-        """The tables that lie over the ranks."""
+        """The sharded tables."""
         return frozenset(t.name for t in self.tables)
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
@@ -195,7 +194,7 @@ class ShardTables(Pass):
         return Rewrite(_kinds_followed(desc), notes=tuple(notes))
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where the tables and their optimizers' state are."""
+        """The layout of the tables and their optimizers' state."""
         found = {}
         for table in (t for t in self.tables if t.split.count > 1):
             for name in (table.name, *uses(before, table.name).state):
@@ -204,7 +203,7 @@ class ShardTables(Pass):
 
 
 def sharding(plan: PserverPlan, ranks: int) -> ShardTables:
-    """The pass for a job's tables on this many ranks. Raises UnsupportedError as tables_of does."""
+    """The pass for a job's tables on this many ranks. Raises UnsupportedError like tables_of."""
     tables = tables_of(plan, ranks)
     known = {t.name for t in tables}
     remote = [p for p in plan.params if ranks > 1 and p.remote and p.name not in known]
@@ -212,7 +211,7 @@ def sharding(plan: PserverPlan, ranks: int) -> ShardTables:
 
 
 def place(name: str, var: VarDesc, split: Split) -> ShardLayout:
-    """Where the elements of a table lie: in the array of its own name, [ranks, rows, width]."""
+    """The layout of a table: in the array of its own name, [ranks, rows, width]."""
     height, width = var.shape or (0, 0)
     return ShardLayout((height, width), tuple(_spans(name, width, split)))
 
@@ -226,7 +225,7 @@ def _spans(name: str, width: int, split: Split) -> Iterator[Span]:
 
 
 class _Sharding:
-    """The rewrite of one table under way."""
+    """The state of one table's rewrite."""
 
     def __init__(self, desc: ProgramDesc, table: Table, notes: list[Note]) -> None:
         self.desc, self.table, self.notes = desc, table, notes
@@ -263,7 +262,7 @@ class _Sharding:
         )
 
     def _updates(self) -> dict[int, list[OpDesc]]:
-        """What becomes of the ops of the update: on this rank's rows, or plain sgd."""
+        """The rewritten ops of the update: on this rank's rows, or plain sgd."""
         table, updates = self.table, self.uses.updates
         step = next(op for op in updates if table.name in op.output("ParamOut"))
         begins = step if table.rate else next(op for op in updates if table.grad in op.reads)
@@ -295,7 +294,7 @@ class _Sharding:
         return {"op_role": edit.OPTIMIZE, "op_role_var": (self.table.name, self.owned)}
 
     def _declared(self) -> Iterator[VarDesc]:
-        """The table, the state and the temporary values of the update, as one rank has them."""
+        """The table, the state and the temporary values of the update, as declared on one rank."""
         whole = self.vars[self.table.name].shape
         rows = (self.table.split.each, *(whole or ())[1:])
         written = dict.fromkeys(
@@ -308,7 +307,7 @@ class _Sharding:
 
 
 def _kinds_followed(desc: ProgramDesc) -> ProgramDesc:
-    """The program with variables declared sparse that have come to be."""
+    """The program with variables declared sparse if they have become so."""
     vars = desc.blocks[0].vars
     kinds = {n: v.kind for n, v in vars.items()}
     for op in desc.blocks[0].ops:
@@ -333,12 +332,12 @@ def _kinds_followed(desc: ProgramDesc) -> ProgramDesc:
 
 @dataclass(frozen=True)
 class MakeTables(Pass):
-    """Have each rank make its own rows of tables, and all ranks make the same of everything else.
+    """Make each rank initialise its own rows of tables, and all ranks everything else equally.
 
-    A constant is what it is in one process. Random rows are drawn by each rank for itself, so they
-    differ from those that one process samples; if the initializer has a seed of its own, all ranks
-    draw the same numbers, as pservers do. A table that other ops initialise is made whole on every
-    rank, and then cut. cut: variable -> which rank has which rows.
+    Constants are the same as in one process. Each rank samples its random rows separately, so they
+    differ from those of one process; if the initializer has its own seed, all ranks sample the same
+    numbers, like pservers. A table that other ops initialise is made whole on every rank, and then
+    split. cut: variable -> the rows of each rank.
     """
 
     name: ClassVar[str] = "make_tables"
@@ -382,21 +381,21 @@ class MakeTables(Pass):
         return Rewrite(edit.add_vars(edit.replace_ops(desc, 0, ops), 0, vars), notes=tuple(notes))
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where the tables and their optimizers' state are."""
+        """The layout of the tables and their optimizers' state."""
         vars = before.blocks[0].vars
         return {n: place(n, vars[n], split) for n, split in self.cut if n in vars}
 
 
 def making(plan: PserverPlan, ranks: int) -> MakeTables | None:
-    """The pass for a job's startup program; None where all ranks hold all of everything."""
+    """The pass for a job's startup program; None if all tables are replicated."""
     found = tables_of(plan, ranks) if ranks > 1 else ()
     cut = tuple((n, t.split) for t in found for n in (t.name, *uses(plan.main, t.name).state))
     return MakeTables(cut) if cut else None
 
 
 def _fills(ops: Sequence[OpDesc], name: str) -> bool:
-    """Whether one op makes the variable that could make a part of it alone, and nothing
-    reads it.
+    """Whether a single op makes the variable and could make only a part of it, and nothing reads
+    it.
     """
     makers = [op for op in ops if name in op.writes]
     fills = len(makers) == 1 and traits(makers[0].type).fills and not makers[0].reads

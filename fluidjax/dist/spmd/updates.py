@@ -1,5 +1,5 @@
-"""How a program updates its parameters: for each the ops between its gradient and its new value,
-ready to run on blocks.
+"""How a program updates its parameters: the ops between each gradient and its parameter's new
+value, ready to run on blocks.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ...ops.registry import lookup, traits
 from ...ops.traits import RowWise
 from ...ops.traits import Update as Rule
 
-# The innermost name scope of a clip: of an optimizer's grad_clip, and of set_gradient_clip. The
-# second of a kind that a process opens below one scope has a number.
+# The innermost name scope of a clip: of an optimizer's grad_clip, and of set_gradient_clip. A
+# second one of a kind within one scope has a number.
 CLIP = re.compile(r"/(gradient_clip|[^/]*@CLIP)(_\d+)?/$")
 PLACE = frozenset(
     {"op_role_var", "op_namescope", "op_callstack", "op_device"}
-)  # attributes that tell where an op stands
+)  # attributes of an op's origin
 
 
 @dataclass(frozen=True)
 class Update:
-    """A parameter's update. grad: the variable that is sent. ops: in order, the optimizer's last.
-    state: variables of the parameter's shape that it keeps, by slot. powers: numbers of the
-    parameter's own, by slot. temps: what it computes in between.
+    """A parameter's update. grad: the sent variable. ops: in order, the optimizer's last. state:
+    its state variables of the parameter's shape, by slot. powers: its numbers, by slot. temps:
+    intermediate results.
     """
 
     param: str
@@ -46,15 +46,15 @@ class Update:
         return self.ops[-1]
 
     def roles(self) -> dict[str, str]:
-        """Name -> what it is in the update; equal ones of several updates are the same thing of
-        each parameter.
+        """A map from names to their roles in the update; equal roles in several updates correspond
+        to each other.
         """
         named = {**{n: s for s, n in self.state.items()}, **{n: s for s, n in self.powers.items()}}
         named |= {n: f"Temp{i}" for i, n in enumerate(self.temps)}
         return {**named, self.grad: "Grad", self.param: "Param"}
 
     def signature(self) -> Any:
-        """What updates must have in common to run on blocks of several parameters at once."""
+        """The properties that updates must share to run together on blocks of several parameters."""
         roles = self.roles()
         names = lambda slots: tuple(  # noqa: E731
             (s, tuple(roles.get(n, n) for n in found)) for s, found in slots.items()
@@ -75,8 +75,7 @@ def updates(
 ) -> tuple[list[Update], dict[str, str]]:
     """The updates that can run on blocks; and for each other parameter of `sent`, why it cannot.
 
-    sent: parameter -> the variable that is its gradient. apart: names that something outside the
-    program reads.
+    sent: parameter -> its gradient variable. apart: names that are read outside of the program.
     """
     reader = _Reader(desc, frozenset(apart))
     found: list[Update] = []
@@ -146,7 +145,7 @@ class _Reader:
             if op is optimizer:
                 break
             if any((v := self.block.vars.get(n)) is not None and v.persistable for n in op.writes):
-                continue  # it is about something else
+                continue  # it belongs to another parameter
             if not _each_element(op):
                 raise _Cannot(f"op '{op.type}' of its update needs whole arrays")
             ops.append(op)
@@ -156,8 +155,8 @@ class _Reader:
         return [*ops, optimizer]
 
     def _check(self, ops: list[OpDesc], own: set[str], temps: tuple[str, ...]) -> None:
-        """Every array that the update reads is its own, and nothing else reads what it computes in
-        between.
+        """Check that every array that the update reads is its own, and that nothing else reads its
+        intermediate results.
         """
         inside = Counter(n for op in ops for n in dict.fromkeys((*op.reads, *op.writes)))
         for name in temps:
@@ -171,16 +170,16 @@ class _Reader:
 
 
 def _each_element(op: OpDesc) -> bool:
-    """Whether the op computes each element by itself (weight decay), so that blocks of several
-    arrays can go together.
+    """Whether the op computes each element separately (weight decay), so that blocks of several
+    arrays can be combined.
     """
     rows = traits(op.type).rows
     return isinstance(rows, RowWise) and rows.elements
 
 
 def goes_on(kind: str) -> dict[str, tuple[str, str]]:
-    """How the numbers that an optimizer writes go on: output slot -> (input slot, attribute by
-    which it is multiplied).
+    """The updates of the numbers that an optimizer writes: output slot -> (input slot, the
+    attribute that multiplies it).
     """
     definition = lookup(kind)
     powers = definition.traits.update.powers if definition.traits.update else {}
@@ -192,8 +191,8 @@ def goes_on(kind: str) -> dict[str, tuple[str, str]]:
 
 
 def on_pservers(op: OpDesc) -> bool:
-    """Whether the pservers run the op: it updates, and is no clip, since trainers clip what they
-    send.
+    """Whether the pservers run the op: it is part of an update and not a clip, because trainers
+    clip before sending.
     """
     return edit.role(op) == edit.OPTIMIZE and not CLIP.search(str(op.attrs.get("op_namescope", "")))
 
