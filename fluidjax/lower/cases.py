@@ -1,12 +1,12 @@
 """Cases that only assign constants become one table look-up.
 
 A learning rate that falls at a thousand steps (`piecewise_decay`) is a Switch with a thousand
-cases. If the conditions follow from comparisons of one number with constants, the assigned values
-are a function of that number alone, and constant on each interval between two of the constants. So
-the values are computed here for every interval, and the step looks up the interval.
+cases. If the conditions depend only on comparisons of one number with constants, the assigned
+values are a function of that number alone, constant on each interval between two of the constants.
+The values are therefore computed here for every interval, and the step looks up the interval.
 
 The intervals are numbered: below the first constant, at it, between it and the second, and so on;
-the last is nan. A condition is an int whose bit i says whether it holds in interval i.
+the last is nan. A condition is an int whose bit i is set if it is true in interval i.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from ..ops.build import OpBuilder
 from ..ops.fill import scalar
 from ..ops.registry import lookup
 
-LEAST = 4  # cases that pay for the table
-MOST = 1 << 13  # constants that are compared with, and elements of a table for each of them
+LEAST = 4  # least number of cases for a table
+MOST = 1 << 13  # largest number of constants, and of table elements for each of them
 _FIELDS = {
     "bool": "bool_values",
     "int32": "int32_values",
     "int64": "int64_values",
     "float32": "fp32_values",
 }
-# Comparison -> the same one with its sides changed.
+# Comparison -> the same one with its sides exchanged.
 _TURNED = {
     "less_than": "greater_than", "less_equal": "greater_equal", "greater_than": "less_than", "greater_equal": "less_equal",
     "equal": "equal", "not_equal": "not_equal",
 }  # fmt: skip
 _LOGIC = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
-_APART = 1.0  # from here on float32 numbers that differ do so by more than `equal` overlooks
+_APART = 1.0  # larger float32 numbers that differ do so by more than the tolerance of `equal`
 
 
 class Looked(NamedTuple):
-    """Ops with look-ups in the place of cases, and the uids of those whose integers are in range by
-    what they are.
+    """Ops with look-ups in place of cases, and the uids of those whose integers are in range by
+    construction.
     """
 
     ops: tuple[OpDesc, ...]
@@ -64,7 +64,7 @@ class Condition(NamedTuple):
 
 @dataclass
 class Chain:
-    """Cases about one subject: their positions, and of each what it assigns."""
+    """Cases about one subject: their positions, and the assignments of each."""
 
     subject: str
     cases: list[tuple[int, str, Mapping[str, np.ndarray]]] = field(
@@ -74,7 +74,7 @@ class Chain:
 
 
 def looked_up(desc: ProgramDesc, ops: Sequence[OpDesc]) -> Looked:
-    """`ops` of block 0 with a look-up in the place of each chain of cases that can be one."""
+    """`ops` of block 0 with a look-up in place of each convertible chain of cases."""
     if sum(op.type == "conditional_block" for op in ops) < LEAST:
         return Looked(tuple(ops))
     done = next(
@@ -86,7 +86,7 @@ def looked_up(desc: ProgramDesc, ops: Sequence[OpDesc]) -> Looked:
     return done
 
 
-# Several steps are made of one program, for its checks and for what runs.
+# Several steps are made from one program, for its checks and for its runs.
 _RECENT: deque[tuple[ProgramDesc, Sequence[OpDesc], Looked]] = deque(maxlen=2)
 
 
@@ -108,8 +108,8 @@ def _searched(desc: ProgramDesc, ops: Sequence[OpDesc]) -> Looked:
 
 @dataclass
 class _Table:
-    """What a chain leaves. rows: name -> of each interval the row of its value; -1: the old one.
-    values: name -> the rows.
+    """The results of a chain. rows: name -> the row of its value in each interval; -1: the old
+    value. values: name -> the rows.
     """
 
     bounds: np.ndarray
@@ -130,7 +130,7 @@ class _Search:
             for op, b in zip(ops, blocks, strict=True)
         ]
         self.writers = Counter(name for names in self.writes for name in names)
-        self.first: dict[str, int] = {}  # where a name is first written
+        self.first: dict[str, int] = {}  # where each name is first written
         for at, names in enumerate(self.writes):
             for name in names:
                 self.first.setdefault(name, at)
@@ -148,8 +148,8 @@ class _Search:
         return {name for names in self.reads for name in names}
 
     def chains(self) -> Iterable[Chain]:
-        """Runs of cases about one subject, between which nothing else reads or writes what they
-        assign.
+        """Runs of cases about one subject, between which no other op reads or writes their
+        variables.
         """
         open_: dict[str, Chain] = {}
         done = []
@@ -168,7 +168,7 @@ class _Search:
         return [chain for chain in (*done, *open_.values()) if len(chain.cases) >= LEAST]
 
     def table(self, chain: Chain) -> _Table | None:
-        """The results of a chain of cases as a table; None if they are none."""
+        """The results of a chain of cases as a table; None if they cannot be one."""
         numbers = dict[str, Condition]()
         wanted = [condition for _, condition, _ in chain.cases]
         while wanted:
@@ -194,10 +194,10 @@ class _Search:
         return table
 
     def _fits(self, out: str, values: Sequence[np.ndarray], keeps: bool, before: int) -> bool:
-        """Whether these values of a variable can be rows of a table. keeps: somewhere no case
-        holds, and it keeps an old value.
+        """Whether these values of a variable can be rows of a table.
 
-        That one it must have.
+        keeps: in some interval no case is true, so the variable keeps its old value, which must
+        exist.
         """
         var = self.vars.get(out)
         first = values[0]
@@ -215,7 +215,7 @@ class _Search:
         return first.size * len(values) <= MOST and (there or not keeps)
 
     def _constant(self, op: OpDesc) -> np.ndarray | None:
-        """The constant that an op without inputs gives, if no other op writes its name."""
+        """The constant output of an op without inputs, if no other op writes its name."""
         return (
             _value(op)
             if op.type in _CONSTANT
@@ -269,7 +269,7 @@ class _Search:
         return Condition(subject, kind, number[()])
 
     def _case(self, op: OpDesc) -> dict[str, np.ndarray] | None:
-        """What a block assigns that only assigns constants; None for another one."""
+        """The assignments of a block that only assigns constants; None for any other block."""
         cond = op.input("Cond")
         if (
             len(cond) != 1
@@ -299,7 +299,7 @@ _CONSTANT = frozenset({"fill_constant", "assign_value"})
 
 
 def _value(op: OpDesc) -> np.ndarray | None:
-    """What a constant is; None where tensors decide it, or where it cannot be made."""
+    """The value of a constant; None if tensors decide it, or if it cannot be computed."""
     if any(op.inputs.values()):
         return None
     try:
@@ -311,7 +311,7 @@ def _value(op: OpDesc) -> np.ndarray | None:
                 op.attrs["shape"], scalar(op.attrs["value"], op.attrs["str_value"], dtype), dtype
             )
         return np.asarray(lookup(op.type)({}, op.attrs)["Out"])
-    except Exception:  # the op says what is wrong when it runs
+    except Exception:  # the op raises the error when it runs
         return None
 
 
@@ -325,7 +325,7 @@ def _is_number(var: VarDesc) -> bool:
 
 
 class _Intervals:
-    """In which intervals conditions hold."""
+    """The intervals in which conditions are true."""
 
     def __init__(self, conditions: Mapping[str, Condition], bounds: np.ndarray, count: int) -> None:
         self.conditions, self.bounds, self.count = conditions, bounds, count
@@ -336,7 +336,9 @@ class _Intervals:
         return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little"))
 
     def of(self, name: str) -> int:
-        """As bits. A chain of a thousand conditions is no thousand calls deep."""
+        """A condition as bits. A chain of a thousand conditions does not recurse a thousand calls
+        deep.
+        """
         stack = [name]
         while stack:
             condition = self.conditions[stack[-1]]
@@ -367,7 +369,7 @@ class _Intervals:
 def _written(
     build: OpBuilder, found: _Search, chain: Chain, table: _Table, sure: set[int]
 ) -> list[OpDesc]:
-    """The ops that look up what a chain leaves."""
+    """The ops that look up the results of a chain."""
     origin, x = found.ops[chain.cases[-1][0]], chain.subject
     made: list[OpDesc] = []
 
@@ -413,8 +415,7 @@ def _written(
     for out, rows in table.rows.items():
         values, shape = constant(table.values[out]), table.values[out].shape[1:]
         keeps = bool((rows < 0).any()) or found.vars[out].persistable
-        # as the last row; state is read all the same where some case always holds, for it must be
-        # there
+        # as the last row; state is read even if some case is always true, because it must exist
         if keeps:
             values = add(
                 "concat", {"X": [values, add("reshape", {"X": out}, shape=(1, *shape))]}, axis=0

@@ -1,10 +1,10 @@
-"""Objections of ops that depend on data, found only while the step runs: computed ids, offsets,
-entries of arrays, conditions.
+"""Errors of ops that depend on data, found only while the step runs: computed ids, offsets, entries
+of arrays, conditions.
 
-A step computes one word beside its results: int64 [2], the number of the first objection (0: none)
-and the value that it is about. The word travels through blocks as a variable named WORD, and the
-caller of the step looks at it at the end. Numbers are assigned while a step is traced, from a table
-that only grows, so executables of any age agree on them.
+A step computes one word beside its results: int64 [2], the number of the first error (0: none) and
+the value that it is about. Blocks carry the word as a variable named WORD, and the caller of the
+step checks it at the end. Numbers are assigned while a step is traced, from a table that only
+grows, so executables of any age agree on them.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ INTEGERS = ("int32", "int64", "int16", "int8", "uint8")
 
 @dataclass(eq=False)
 class Objections:
-    """The sentences that the words of one program's steps speak of, by number."""
+    """The messages for the words of one program's steps, by number."""
 
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     _words: dict[int, tuple[str, str]] = field(default_factory=dict)
     _next: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def number(self, op: OpDesc, sentence: str) -> int:
-        """The number of what an op objects to; its text goes along as a note."""
+        """The number of an op's error; the op's text is added as a note."""
         key = f"{text.op_called(op)} {sentence}", text.op_noted(op)
         if key not in self.numbers:
             self._words[self.numbers.setdefault(key, next(self._next))] = key
         return self.numbers[key]
 
     def refuse(self, word: Any) -> None:
-        """Raises EnforceNotMet for what a word says, if it says anything."""
+        """Raises EnforceNotMet for the error in a word, if any."""
         number, value = (int(n) for n in np.asarray(word).reshape(-1)[:2])
         if number in self._words:
             sentence, place = self._words[number]
@@ -54,12 +54,12 @@ class Objections:
 
 
 def begin() -> np.ndarray:
-    """The word of a step in which nothing was objected to yet."""
+    """The word of a step without errors so far."""
     return np.zeros(2, np.int64)
 
 
 def raised(word: Any, bad: Any, number: int, value: Any) -> Any:
-    """The word after an op that objects if `bad`, a scalar, holds; the first objection stays."""
+    """The word after an op whose error occurs if `bad`, a scalar, is true; the first error stays."""
     new = jnp.stack([jnp.asarray(number, jnp.int64), jnp.asarray(value, jnp.int64).reshape(())])
     return jnp.where((jnp.asarray(word)[0] == 0) & jnp.asarray(bad).reshape(()), new, word)
 
@@ -67,11 +67,10 @@ def raised(word: Any, bad: Any, number: int, value: Any) -> Any:
 def object_to(
     op: OpDesc, env: dict[str, Any], objections: Objections | None, found: Iterable[Objection]
 ) -> bool:
-    """Have the step's word tell these objections, those of which it is known that they do not hold
-    left out.
+    """Record these errors in the step's word, except those known not to occur. Returns whether
+    there was any.
 
-    Returns whether there was any. Raises EnforceNotMet for one that is known to hold where no word
-    is kept.
+    Raises EnforceNotMet for one that is known to occur, if no word is kept.
     """
     any_ = False
     for bad, sentence, value in found:
@@ -91,7 +90,7 @@ def object_to(
 
 
 def out_of_bounds(op: OpDesc, definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[Objection]:
-    """The integers of the slot that the op's trait `bounds` names, where they lie outside; padded
+    """The errors for integers out of range in the slot that the op's trait `bounds` names; padded
     rows do not count.
     """
     bounds = definition.traits.bounds
@@ -111,7 +110,7 @@ def out_of_bounds(op: OpDesc, definition: OpDef, inputs: Mapping[str, Any]) -> I
 
 
 def _shown(op: OpDesc, inputs: Mapping[str, Any], name: str) -> VarDesc | None:
-    """A variable that the op names, of the shape that its value has."""
+    """A variable that the op names, with the shape of its value."""
     for slot, names in op.inputs.items():
         if name in names and slot in inputs:
             value = (
@@ -125,8 +124,8 @@ def _shown(op: OpDesc, inputs: Mapping[str, Any], name: str) -> VarDesc | None:
 def bounded_feeds(
     desc: ProgramDesc, ops: Iterable[OpDesc]
 ) -> Iterator[tuple[OpDesc, Bounds, str, Mapping[str, str]]]:
-    """(op, its bounds, data variable that they are for, what is only another form of which
-    variable).
+    """(op, its bounds, their data variable, a map from names to the variables that they are another
+    form of).
     """
     comes_from: dict[str, str] = {}
     for op in ops:
@@ -143,7 +142,7 @@ def bounded_feeds(
 
 
 def looked_at_when_fed(desc: ProgramDesc, ops: Iterable[OpDesc]) -> frozenset[int]:
-    """The uids of ops whose integers are fed, and checked then."""
+    """The uids of ops whose integers are fed, and checked as feeds."""
     return frozenset(
         op.uid
         for op, bounds, _, _ in bounded_feeds(desc, ops)

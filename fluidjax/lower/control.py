@@ -1,5 +1,5 @@
-"""The interface through which a control op runs its blocks while it is lowered, and the refusal of
-programs with remote ops that nothing here runs.
+"""The interface through which a control op runs its blocks while it is lowered, and the error for
+programs with remote ops, which nothing here runs.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class ControlCall:
 
 
 def refuse_remote(desc: ProgramDesc) -> None:
-    """Raises UnsupportedError for a program of a parameter-server job, naming its first op that
-    talks to others.
+    """Raises UnsupportedError for a program of a parameter-server job, naming its first
+    communicating op.
     """
     for idx, op in walk.ops(desc):
         if traits(op.type).runs is Runs.REMOTE:

@@ -1,6 +1,4 @@
-"""Which persistable variables come to differ between the ranks that run one program on their own
-data.
-"""
+"""The persistable variables that diverge between the ranks that run one program on their own data."""
 
 from __future__ import annotations
 
@@ -16,12 +14,11 @@ from .step import Step
 
 
 def divergent(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
-    """Names of persistable variables of which every rank has its own value after a step, or before
-    it (`already`).
+    """Names of persistable variables with a value per rank after a step, or before it (`already`).
 
-    A value differs if it is fed, drawn anew by each rank, or computed from one that differs; a
-    collective makes it the same again. Such a variable makes those different that are computed from
-    it in the next step, so this goes round until nothing changes.
+    A value differs if it is fed, sampled by each rank, or computed from one that differs; a
+    collective makes it equal again. In the next step, variables computed from one that differs also
+    differ, so this is repeated until nothing changes.
     """
     own = frozenset(already)
     while True:
@@ -36,7 +33,7 @@ def divergent(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Ranks:
-    """What a control op's own rule sees (the protocol ``Ranks`` of ops/control_interface.py)."""
+    """The argument of a control op's own rule (the protocol ``Ranks`` of ops/control_interface.py)."""
 
     desc: ProgramDesc
     op: OpDesc
@@ -64,8 +61,8 @@ def _follow(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
 
 
 def _each_alone(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
-    """By the op's traits: an output differs if an input does or the op samples random numbers,
-    except for outputs that a collective makes the same.
+    """The rule by the op's traits: an output differs if an input does or the op samples random
+    numbers, except for outputs that a collective makes the same.
     """
     reads = walk.reads_with_subblocks(desc, op) if op.blocks else op.reads
     ranks = lookup(op.type).traits.ranks

@@ -27,19 +27,19 @@ Env = dict[str, Any]
 
 @dataclass
 class Context:
-    """What is the same for all ops of one trace.
+    """The shared context of all ops of one trace.
 
     key: the step's random key (a KnownKey outside of a trace), None in a program without random
     ops. literal: gradient ops run the forward op again instead of using its pullback. watch: called
-    with every op and its outputs (the NaN check). rank: this device's number where several run the
-    program on their own data: each samples other random numbers, except for ops that update
-    replicated values. sizes: which values decide sizes. in_loop: the op stands in the block of a
-    loop. objections: what the step's word may speak of (checks.py); None: none is kept. objected:
-    whether it may. fed: uids of ops whose integers are checked when they are fed, or need no check.
-    target: how ops are lowered. lengths: by the id of a value, the value and the sequences whose
-    lengths it is (lengths.py). before: of what was reshaped in place, what it was like, as gradient
-    ops read it (in_place.py). unlike: whether a feed has another dtype or shape than declared
-    (unlike.py).
+    with every op and its outputs (the NaN check). rank: this device's number if several run the
+    program on their own data: each samples different random numbers, except for ops that update
+    replicated values. sizes: which values decide sizes. in_loop: whether the op is in the block of
+    a loop. objections: the possible errors in the step's word (checks.py); None: no word is kept.
+    objected: whether there are any. fed: uids of ops whose integers are checked as feeds, or need
+    no check. target: how ops are lowered. lengths: by the id of a value, the value and the
+    sequences whose lengths it is (lengths.py). before: values with the shapes before a reshape in
+    place, for gradient ops (in_place.py). unlike: whether a feed's dtype or shape differs from the
+    declared one (unlike.py).
     """
 
     desc: ProgramDesc
@@ -63,7 +63,7 @@ class Context:
         return replace(self, target=replace(self.target, nested=True))
 
     def object_to(self, op: OpDesc, env: Env, found: Iterable[Objection]) -> None:
-        """Have the step's word tell what an op objects to."""
+        """Record an op's error in the step's word."""
         if object_to(op, env, self.objections, found):
             self.objected.append(True)
 
@@ -71,8 +71,8 @@ class Context:
 def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
     """Slot -> value of the op's inputs; lists for repeatable slots, None for @EMPTY@ within them.
 
-    Raises UnsupportedError for a slot that the op type does not have: what a later Paddle added
-    would change the result.
+    Raises UnsupportedError for a slot that the op type does not have, because an addition of a
+    later Paddle would change the result.
     """
     values: dict[str, Any] = {}
     for name, names in op.inputs.items():
@@ -106,9 +106,9 @@ def read(env: Env, name: str, op: OpDesc) -> Any:
 
 
 def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env) -> None:
-    """Bind the op's output names to its results; what the program does not name is dropped.
+    """Bind the op's output names to its results; unnamed results are dropped.
 
-    A name that gets no value (a gradient that is zero) holds none from here on, whatever it held
+    A name that gets no value (a gradient that is zero) has none from here on, even if it had one
     before.
     """
     for slot in definition.outputs:
@@ -136,13 +136,13 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
 
 
 def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
-    """The key of one random op. inputs: its values by slot; a dropout's mask depends on its Seed
-    alone.
+    """The key of one random op. inputs: its values by slot; a dropout's mask depends only on its
+    Seed.
 
-    A nonzero ``seed`` attribute of its own fixes the op's numbers, as in Paddle: the same ones in
-    every step. With the program's seed, or none, every step samples anew: fold_in(step key, uid). A
-    gradient op that runs its forward op again uses the forward op's numbers, and so does an op that
-    the backward pass recomputes.
+    A nonzero ``seed`` attribute of the op fixes its numbers in every step, as in Paddle. With the
+    program's seed, or none, every step samples new numbers: fold_in(step key, uid). A gradient op
+    that runs its forward op again uses the forward op's numbers, and so does an op that the
+    backward pass recomputes.
     """
     definition = lookup(op.type)
     if definition.forward is not None:
@@ -177,7 +177,7 @@ def same_on_all_ranks(op: OpDesc) -> bool:
 
 
 def requested(op: OpDesc) -> Mapping[str, int]:
-    """Output slots that name at least one variable, and how many names they have."""
+    """Output slots that name at least one variable, with their numbers of names."""
     return {
         slot: len(names) for slot, names in op.outputs.items() if any(n != EMPTY for n in names)
     }

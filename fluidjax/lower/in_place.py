@@ -1,9 +1,9 @@
 """Gradients through a reshape in place.
 
 `layers.reshape(x, shape, inplace=True)` changes the shape of x itself. Gradient ops of earlier
-readers come after the reshape's gradient and read x by its name, but mean x with its old shape. So
-from the reshape's gradient on, gradient ops get x in the shape of x's gradient, and with its LoD.
-All other ops get x reshaped, as in Fluid.
+readers come after the reshape's gradient and read x by its name, but need x with its old shape.
+From the reshape's gradient on, gradient ops therefore get x in the shape of x's gradient, and with
+its LoD. All other ops get x reshaped, as in Fluid.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ..ir.desc import EMPTY, OpDesc
 from ..ops.definition import GRAD
 from ..ops.ragged import Ragged, rows_of
 
-# of what was reshaped in place: something of the shape, and with the LoD, that it had before
+# for a variable reshaped in place: a value with its former shape and LoD
 Before = dict[str, Any]
 
 
 def note_reshaped(op: OpDesc, env: Mapping[str, Any], before: Before) -> None:
-    """If a gradient op makes of the gradient of a name one of the same name in another shape,
+    """If a gradient op turns a name's gradient into one of the same name with another shape,
     remember that one.
     """
     made = [n for n in op.writes if n != EMPTY]
@@ -43,7 +43,7 @@ def note_reshaped(op: OpDesc, env: Mapping[str, Any], before: Before) -> None:
 
 
 def as_before(op: OpDesc, inputs: dict[str, Any], before: Before) -> dict[str, Any]:
-    """The inputs of a gradient op, those that were reshaped in place as they were."""
+    """The inputs of a gradient op, with former shapes for those that were reshaped in place."""
     found = dict(inputs)
     for slot, names in op.inputs.items():
         rows = rows_of(found.get(slot))

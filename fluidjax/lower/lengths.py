@@ -1,9 +1,9 @@
-"""Which sequences an array of lengths belongs to: known for the output of an op with the trait
-`lengths`, and passed on by ops that copy elements.
+"""The sequences of an array of lengths: known for the output of an op with the trait `lengths`, and
+passed on by ops that copy elements.
 
 The key is the identity of the value during one trace: a computed value is another value, and so is
-one that leaves a loop or a branch. Correctness does not depend on it: lengths of unknown origin
-count rows as their numbers say.
+one that leaves a loop or a branch. Correctness does not depend on it: lengths of unknown origin are
+plain numbers of rows.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Slots = dict[str, Any]
 
 
 def with_origin(definition: OpDef, inputs: Slots, ctx: Context) -> Slots:
-    """The inputs of an op; lengths whose sequences are known come with them."""
+    """The inputs of an op; lengths with known sequences come with these."""
     slot = definition.traits.lengths
     found = ctx.lengths.get(id(inputs.get(slot))) if slot is not None and ctx.lengths else None
     return {**inputs, slot: Lengths(*found)} if slot is not None and found is not None else inputs
 
 
 def follow(op: OpDesc, definition: OpDef, inputs: Slots, env: Env, ctx: Context) -> None:
-    """Remember what an op that has run gave of lengths."""
+    """Remember the lengths among the outputs of an op that has run."""
     what = definition.traits
     if what.lengths is not None and op.output(what.lengths):
         _remember(op.output(what.lengths)[0], inputs.get("X"), env, ctx)
@@ -41,4 +41,4 @@ def follow(op: OpDesc, definition: OpDef, inputs: Slots, env: Env, ctx: Context)
 def _remember(name: str, of: Any, env: Env, ctx: Context) -> None:
     value = env.get(name)
     if value is not None and not isinstance(value, Ragged) and isinstance(of, Ragged):
-        ctx.lengths[id(value)] = value, of  # the value too, so that no other one gets its id
+        ctx.lengths[id(value)] = value, of  # with the value, so that no other one gets its id

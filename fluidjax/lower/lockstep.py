@@ -2,8 +2,8 @@
 more ranks than devices.
 
 Every rank has its own environment. An op runs for each of them in turn; a collective op runs for
-all at once, on stacked inputs, under jax.vmap with a named axis. So each rank computes exactly what
-it would on a device of its own.
+all at once, on stacked inputs, under jax.vmap with a named axis. Each rank thus computes exactly
+the same as on a separate device.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def lockstep(
     objections: Objections | None = None,
     target: Target | None = None,
 ) -> list[tuple[dict[str, Any], list[Any], Any]]:
-    """Of every rank: what step.run(state, feed, key, objections, watch, rank, target) returns where
-    the ranks run on devices of their own.
+    """For every rank, the result of step.run(state, feed, key, objections, watch, rank, target) on
+    separate devices.
 
-    Raises UnsupportedError where a collective gets other shapes from one rank than from another,
-    and where one stands in a block: each rank runs an op that holds blocks by itself.
+    Raises UnsupportedError if a collective gets different shapes from two ranks, and if one is in a
+    block, because each rank runs an op with blocks separately.
     """
     for op in step.ops:
         _refuse_inside(step.desc, op)
@@ -90,8 +90,8 @@ def _together(ops: Sequence[OpDesc], envs: Sequence[Env]) -> None:
     }
     definition = lookup(op.type)
     inputs = [read_slots(op, definition, env) for env in envs]
-    if any(map(is_sparse, inputs)):  # each rank may have touched another number of rows
-        # refused by all but a sum
+    if any(map(is_sparse, inputs)):  # the ranks may have different numbers of rows
+        # only a sum accepts it
         taken = [treat_sparse(op, definition, i).inputs["X"] for i in inputs]
         rows = total(taken)
         for env in envs:

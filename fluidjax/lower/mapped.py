@@ -1,8 +1,8 @@
 """Gradient ops inside a caller's shard_map: a value that all devices share has one gradient, the
 sum over the devices.
 
-jax.grad does so by itself. This module does it for gradient ops that are functions of their own
-rather than JAX's transposition of the forward op.
+jax.grad does so itself. This module does it for hand-written gradient ops, which do not use JAX's
+transposition of the forward op.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .env import Context, Env
 
 
 def as_varying(inputs: dict[str, Any]) -> dict[str, Any]:
-    """The inputs of a gradient op, with its gradients varying over the mesh axes over which its
-    values vary: a constant gradient does not by itself.
+    """The inputs of a gradient op, with its gradients varying over the mesh axes of its values,
+    which a constant gradient does not do itself.
     """
     axes = axes_of([value for slot, value in inputs.items() if not slot.endswith(GRAD)])
     return {
@@ -30,9 +30,10 @@ def as_varying(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_up(op: OpDesc, env: Env, ctx: Context) -> None:
-    """Sum over devices the gradients that vary over more mesh axes than the values that they belong
-    to. Not within a loop or a branch, where the sum would wait for devices that take another way:
-    there the gradient keeps its varying type."""
+    """Sum over devices the gradients that vary over more mesh axes than their values. Within a loop
+    or a branch, where the sum would wait for devices on another path, the gradient keeps its
+    varying type.
+    """
     if ctx.target.nested:
         return
     for name in op.writes:

@@ -1,4 +1,4 @@
-"""FLAGS_check_nan_inf: which values of a step are not finite."""
+"""FLAGS_check_nan_inf: the check for values of a step that are not finite."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Finite:
     """Watches a trace: which outputs of `ops` are floats, and whether all their elements are
     finite.
 
-    Ops of other blocks are passed over: what they compute is not known outside of the branch that
-    runs them, and what they leave there is an output of the op that holds the block.
+    Ops of other blocks are skipped: their values are unknown outside of the branch that runs them,
+    and results that leave the branch are outputs of the op with the block.
     """
 
     def __init__(self, ops: Iterable[OpDesc]) -> None:
@@ -51,8 +51,8 @@ class Finite:
 
 
 def refuse_left(ops: Iterable[OpDesc], names: Iterable[str], env: Mapping[str, Any]) -> None:
-    """Raises NanInfError for the first of `ops`, which have run, that left one of these names with
-    a value that is not finite.
+    """Raises NanInfError for the first of `ops`, which have run, that wrote a value that is not
+    finite to one of these names.
     """
     looked_at = frozenset(names)
     for op in ops:

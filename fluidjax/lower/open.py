@@ -1,5 +1,5 @@
-"""Sizes that a program leaves open: read off the shapes of feeds and state, and put as numbers into
-the attributes that hold sizes.
+"""Sizes that a program leaves open: read from the shapes of feeds and state, and inserted as
+numbers into the attributes that hold sizes.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _value(text: str, known: Mapping[str, Any]) -> Any:
 
 
 def _either(word: str, a: Any, b: Any) -> Any:
-    """max or min; of symbolic sizes, which do not compare, as jax.export says it."""
+    """max or min; for symbolic sizes, which do not compare, jax.export's."""
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b) if word == "max" else min(a, b)
     scope = next(n.scope for n in (a, b) if not isinstance(n, int))

@@ -3,8 +3,8 @@ their names are.
 
 Paddle orders the ops of an optimizer by the parameters' names, and `fc_10` sorts before `fc_9`. A
 net that is built again, in a notebook cell that is run twice, has other names, and by-name order
-would make it another program to the compiler. Other ops of each parameter, such as its decay, come
-before all the updates, so that the updates stand together (updates.py).
+would make it another program for the compiler. Other ops of each parameter, such as its decay, come
+before all the updates, so that the updates are consecutive (updates.py).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def by_use(ops: Sequence[OpDesc]) -> tuple[OpDesc, ...]:
     """The ops with those of each run of updates in the order of the parameters' first uses, the
     updates themselves last.
 
-    A run in which a parameter's ops write what another's read or write stays in order, and so does
-    an update that others look at.
+    A run in which a parameter's ops write variables that another's read or write keeps its order,
+    and so does an update that other ops read.
     """
     first: dict[str, int] = {}
     found: list[OpDesc] = []
@@ -66,7 +66,7 @@ def _sorted(run: list[OpDesc], first: dict[str, int]) -> list[OpDesc]:
 def _updates_last(run: Sequence[OpDesc]) -> list[OpDesc]:
     stay: list[OpDesc] = []
     last: list[OpDesc] = []
-    reads: set[str] = set()  # by those that stay, from here on
+    reads: set[str] = set()  # by ops that stay, from here on
     writes: set[str] = set()
     for op in reversed(run):
         if (

@@ -1,5 +1,5 @@
-"""Which gradient ops differentiate exactly the computation of an earlier forward op, so that both
-share one pullback.
+"""The gradient ops that differentiate exactly the computation of an earlier forward op, so that
+both share one pullback.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ def pair_gradients(ops: Sequence[OpDesc]) -> dict[int, tuple[OpDesc, ...]]:
 def _signature(
     op: OpDesc, forward: Any, before: Mapping[str, int], after: Mapping[str, int] | None
 ) -> Any:
-    """What a gradient op and its forward op must agree on: attributes, and the versioned names of
-    the slots taken.
+    """The properties on which a gradient op and its forward op must agree: attributes, and the
+    versioned names of the slots taken.
 
-    For the forward op (`after` given) inputs count with their version before it, outputs with that
-    after it.
+    For the forward op (`after` given), inputs have their version before it, outputs that after it.
     """
     outputs = {s.name for s in forward.outputs}
     taken = []

@@ -12,18 +12,17 @@ from .step import Step
 
 def is_read_only(step: Step) -> bool:
     """Whether the step writes no persistable variable, or only moving averages that it does not
-    move (a test program).
+    change (a test program).
     """
     kept = set(step.writes)
     return all(_leaves(op, step.desc, kept) for op in step.ops)
 
 
 def _leaves(op: OpDesc, desc: ProgramDesc, kept: Collection[str]) -> bool:
-    """Whether it writes none of these, or gives back the averages that it takes (a batch_norm in
-    test mode).
+    """Whether it writes none of these, or returns averages unchanged (a batch_norm in test mode).
 
-    An op that holds blocks writes what the ops of its blocks do: then it is one of those that must
-    give it back.
+    An op with blocks writes the outputs of its blocks' ops, so one of those must return the
+    averages unchanged.
     """
     below = [inner for i in op.blocks for inner in desc.blocks[i].ops]
     if not all(_leaves(inner, desc, kept) for inner in below):

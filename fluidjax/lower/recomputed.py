@@ -1,8 +1,8 @@
 """Keeps recomputed segments of the backward pass recomputed.
 
-XLA merges equal computations, and so keeps in memory what the program wanted to free. So the inputs
-of a segment are tied to the gradient that arrives at its end: ``where(known only then, x, 0)``,
-where the condition is always true but XLA cannot know that. A barrier
+XLA merges equal computations, and so keeps values in memory that the program wants to free. The
+inputs of a segment are therefore tied to the gradient that arrives at its end: ``where(known only
+then, x, 0)``, where the condition is always true but XLA cannot know that. A barrier
 (`jax.lax.optimization_barrier`) does not help, because XLA drops it on the CPU before it schedules.
 """
 
@@ -25,20 +25,21 @@ from ..ir.recomputed import HOST, segment
 
 @dataclass(frozen=True)
 class Tie:
-    """names: values that are held back, such as what a segment reads from outside. after: those
-    that are there then, such as the gradient that arrives at its end."""
+    """names: the delayed values, such as a segment's outer inputs. after: the values that must
+    exist first, such as the gradient that arrives at its end.
+    """
 
     names: tuple[str, ...]
     after: tuple[str, ...]
 
     def hold(self, env: dict[str, Any]) -> None:
-        """Tie the values; nothing is tied to what is not of floating point, or empty."""
+        """Tie the values; a value that is not floating point, or is empty, cannot be tied to."""
         bits = [bit for name in self.after if (bit := _bit(env.get(name))) is not None]
         if not bits:
             return
         true = reduce(operator.add, bits) < len(bits) + 1
         for name in self.names:
-            # nothing is computed on what lies there, so a barrier has to do
+            # nothing can be computed on values there, so a barrier is used
             if name.endswith(HOST) and name in env:
                 env[name], _ = jax.lax.optimization_barrier((env[name], true))
             elif name in env:
@@ -49,22 +50,20 @@ class Tie:
 
 
 def on_host(env: dict[str, Any], names: Iterable[str], there: bool) -> None:
-    """Have those of the values that wait on the host lie in its memory, or in the device's
-    again.
-    """
+    """Place the values that wait on the host in its memory, or back in the device's."""
     space = jax.memory.Space.Host if there else jax.memory.Space.Device
     env.update((n, jax.device_put(env[n], space)) for n in names if n.endswith(HOST))
 
 
 def _computed(value: Any) -> bool:
-    """Whether the step computes a value, which is NumPy's otherwise. (To ask a tracer for its value
+    """Whether the step computes a value; otherwise it is NumPy's. (Asking a tracer for its value
     takes jax a tenth of a second.)
     """
     return isinstance(value, jax.Array)
 
 
 def _bit(value: Any) -> Any:
-    """0 or 1, which only the value tells; None where it cannot."""
+    """A 0 or 1 that depends on the value; None if that is impossible."""
     found = (
         v
         for v in jax.tree.leaves(value)
@@ -98,7 +97,7 @@ def ties(ops: Sequence[OpDesc], vars: Mapping[str, VarDesc]) -> dict[int, Tie]:
 
 
 def _arriving(ops: Sequence[OpDesc], at: Sequence[int], made: Mapping[str, int]) -> str | None:
-    """The gradient that the first op behind a segment takes, of those that are there before it."""
+    """The gradient, among those that exist before it, that the first op after a segment takes."""
     for op in ops[at[-1] + 1 :]:
         there = [n for n in op.reads if made.get(n, at[0]) < at[0]]
         if there:
@@ -107,8 +106,8 @@ def _arriving(ops: Sequence[OpDesc], at: Sequence[int], made: Mapping[str, int])
 
 
 def _gradients(ops: Sequence[OpDesc]) -> dict[str, int]:
-    """What the backward pass gives for the first time, and the position of the op that does. What
-    follows from constants alone, as the gradient of the loss, is there at all times.
+    """The values that the backward pass computes, and the position of the first op that does.
+    Values that depend only on constants, such as the gradient of the loss, always exist.
     """
     constant: set[str] = set()
     found: dict[str, int] = {}

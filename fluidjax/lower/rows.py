@@ -1,7 +1,6 @@
-"""Ragged values in ops that do not know them: the op gets the rows, and the LoD is put on its
-result.
+"""Ragged values in ops that do not know them: the op gets the rows, and its result gets the LoD.
 
-Padded rows only go where ops/rows.py says that they do no harm; anything else raises MixesRows.
+Padded rows are passed only if ops/rows.py declares them harmless; otherwise MixesRows is raised.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ Slots = dict[str, Any]
 
 @dataclass(frozen=True)
 class Treated:
-    """The op's inputs, and how the program sees its results; or the results, if the op cannot
-    simply be run.
+    """The op's inputs, and a function that turns its results into the program's; or the results, if
+    the op cannot simply be run.
     """
 
     inputs: Slots
@@ -42,8 +41,8 @@ def is_ragged(inputs: Mapping[str, Any]) -> bool:
 
 
 def as_rows(definition: OpDef, inputs: Slots) -> Slots:
-    """The inputs, of exact rows the array alone where the op knows no sequences; padded ones stay,
-    since padding does not count.
+    """The inputs; exact rows become plain arrays if the op does not know sequences, and padded ones
+    stay, because padding does not count.
     """
     if not is_ragged(inputs):
         return inputs
@@ -57,7 +56,7 @@ def _exact_rows(value: Any) -> Any:
 
 @contextlib.contextmanager
 def whole_rows(definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[None]:
-    """Raises MixesRows in place of an error of an op with padded rows, since the padding may be the
+    """Raises MixesRows in place of an error of an op with padded rows, because padding may be the
     cause and the error would name sizes that were not fed. The op then gets exact rows.
     """
     try:
@@ -77,7 +76,7 @@ def whole_rows(definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[None]:
 
 
 def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated:
-    """How to run an op that some ragged inputs. Raises MixesRows where it would see padding."""
+    """How to run an op with some ragged inputs. Raises MixesRows if it would see padding."""
     knows = {s.name for s in definition.inputs if s.ragged}
     padded = {
         slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))
@@ -134,10 +133,9 @@ def each_of(definition: OpDef) -> tuple[str, ...]:
 
 
 def _each_sequence(definition: OpDef, inputs: Slots, filled: Ragged) -> set[str]:
-    """The input slots that have a row for each sequence of `filled`, of which some are there only
-    to fill the offsets.
+    """The input slots that have a row for each sequence of `filled`, including filler sequences.
 
-    Raises MixesRows where the op must know how many are true.
+    Raises MixesRows if the op must know the number of true ones.
     """
     found = definition.traits.rows
     if not isinstance(found, Sequences) or found.each is None:
@@ -154,15 +152,15 @@ def _each_sequence(definition: OpDef, inputs: Slots, filled: Ragged) -> set[str]
 
 
 def _per_sequence(filled: Ragged, value: Any) -> Any:
-    """An output with a row for each sequence; where the op gave it the LoD above, that says itself
-    how many are true.
+    """An output with a row for each sequence; if the op gave it the LoD above, that has the true
+    number.
     """
     return value if isinstance(value, Ragged) or not value.ndim else by_sequence(filled, value)
 
 
 def _padded_gradient(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Slots | None:
-    """The results of a gradient op that must leave padding out, None where it can simply be run.
-    Raises MixesRows for others.
+    """The results of a gradient op that must ignore padding, None if it can simply be run. Raises
+    MixesRows for others.
     """
     forward = lookup(definition.forward or "")
     if rows.gradient_keeps_padding(definition, forward, inputs, attrs):
@@ -204,7 +202,7 @@ def _fits(value: Any, template: Ragged) -> bool:
 
 
 def _lead(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Ragged | None:
-    """The value whose LoD the outputs take: of a slot of several, the first."""
+    """The value whose LoD the outputs take: the first of a slot with several."""
     slot = rows.lead(definition, attrs, inputs)
     value = inputs.get(slot) if slot else None
     first = next(iter(value), None) if isinstance(value, list | tuple) else value
@@ -222,7 +220,7 @@ def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slo
         put = lambda v: template.with_rows(v) if _fits(v, template) else v  # noqa: E731
         shown |= {slot: _each(v, put) for slot, v in out.items() if rows.shares(definition, slot)}
     x = inputs.get("X")
-    # has no elements; it tells the gradient the shape of X, and its LoD
+    # has no elements; it carries the shape of X, and its LoD, to the gradient
     if "XShape" in out and isinstance(x, Ragged) and not x.bare:
         shown["XShape"] = x.with_rows(out["XShape"], bare=True)
     return shown
@@ -231,9 +229,7 @@ def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slo
 def _same_rows(
     definition: OpDef, rule: rows.RowWise, inputs: Slots, attrs: Mapping[str, Any], out: Slots
 ) -> Slots:
-    """Padded rows: every output that has rows stays padded, whether or not the program sees a LoD
-    on it.
-    """
+    """Padded rows: every output with rows stays padded, with or without a LoD in the program."""
     found = [
         r
         for slot, value in inputs.items()
@@ -266,7 +262,7 @@ def _kept(definition: OpDef, template: Ragged, bare: bool, value: Any) -> Ragged
 
 
 def _gradients(inputs: Slots, out: Slots) -> Slots:
-    """Gradients have the LoD of what they are the gradients of."""
+    """Gradients have the LoD of their variables."""
     known = inputs.get("XShape")
     others = (
         [known]

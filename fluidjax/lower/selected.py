@@ -1,7 +1,7 @@
-"""Sparse rows as inputs of ops: an op that knows them gets them as they are, and a few ops work on
+"""Sparse rows as inputs of ops: an op that knows them gets them unchanged, and a few ops work on
 their values alone.
 
-Any other op is refused by name, as Paddle's kernels refuse it, but before anything has run.
+Any other op raises an error with its name, as in Paddle's kernels, but before anything has run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def is_sparse(inputs: Mapping[str, Any]) -> bool:
 
 
 def treat_sparse(op: OpDesc, definition: OpDef, inputs: Slots) -> Treated:
-    """How to run an op that some sparse inputs. Raises UnsupportedError where it takes plain arrays
-    only.
+    """How to run an op with some sparse inputs. Raises UnsupportedError if it takes only plain
+    arrays.
     """
     knows = {s.name for s in definition.inputs if s.selected}
     slots = [slot for slot, value in inputs.items() if mentions_rows(value)]

@@ -1,11 +1,11 @@
-"""Values that decide sizes: what each follows from, found by going back through the program from
-the op that needs it.
+"""Values that decide sizes, and their origins, found by going backwards through the program from
+the op that needs them.
 
 XLA's shapes are static, so such a value must be known before a step is compiled. A value that
-follows from constants and shapes is known. One that follows from feeds through ops alone is known
-once these feeds are constants of the compilation (ops/fixed.py): a step is then compiled for each
-of their values, and the ops between are computed during the trace. A value that a parameter, a
-random number or a loop decides is not known.
+depends only on constants and shapes is known. One that depends on feeds through ops alone is known
+if these feeds are constants of the compilation (ops/fixed.py): a step is then compiled for each of
+their values, and the ops between are computed during the trace. A value that depends on a
+parameter, a random number or a loop is unknown.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from ..ops.registry import OpDef, lookup, traits
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a value follows from. feeds: names. ops: the uids of the ops that compute it. obstacle:
-    why no feed tells it.
+    """The origin of a value. feeds: names. ops: the uids of the ops that compute it. obstacle: why
+    it does not follow from feeds.
     """
 
     feeds: tuple[str, ...]
@@ -51,11 +51,11 @@ class Need:
 
     @property
     def by_feeds(self) -> bool:
-        """Whether feeds decide it, and nothing besides that is only known when the step runs."""
+        """Whether it depends on feeds, and otherwise only on values known before the step runs."""
         return bool(self.origin.feeds) and not self.origin.obstacle
 
     def chosen(self) -> str:
-        """Why nobody knows how many rows the op has, for a message."""
+        """Why the op's number of rows is unknown, for a message."""
         why = self.origin.obstacle or f"{self.name!r} follows from no feed"
         return (
             f"{op_called(self.op)} has as many rows as the data of {self.name!r} say, and no feed"
@@ -63,7 +63,7 @@ class Need:
         )
 
     def advice_under_jit(self) -> str:
-        """What to do about a number of rows that a jit outside hides, for a message."""
+        """The advice for a number of rows hidden by an outer jit, for a message."""
         if not self.by_feeds:
             return self.chosen()
         names = ", ".join(map(repr, self.origin.feeds))
@@ -71,7 +71,7 @@ class Need:
         return f"{what}; feed it as a constant of the compilation, fluid.Fixed(array)"
 
     def refusal(self) -> UnsupportedError:
-        """The error where its value is not known."""
+        """The error for an unknown value."""
         what = f"{op_called(self.op)} makes a size of its input {self.slot}, {self.name!r}"
         if self.by_feeds:
             names = ", ".join(map(repr, self.origin.feeds))
@@ -89,7 +89,7 @@ class Need:
 
 @dataclass(eq=False)
 class Place:
-    """The ops of a block, in order, and at which op of which block it stands."""
+    """The ops of a block, in order, and its position: at which op of which block."""
 
     desc: ProgramDesc
     ops: Sequence[OpDesc]
@@ -104,8 +104,8 @@ class Place:
         return found
 
     def source(self, name: str, at: int) -> tuple[Place, int] | str | None:
-        """Which op wrote the value that `name` has before op `at`; None: none did. A text says why
-        that is not known.
+        """The op that wrote the value that `name` has before op `at`; None: none did. A text tells
+        why it is unknown.
         """
         found = self._writers.get(name)
         if found and (i := bisect_left(found, at)):
@@ -119,14 +119,14 @@ class Place:
         )
 
     def everywhere(self) -> Iterator[Place]:
-        """This block, and those below it."""
+        """This block, and its nested blocks."""
         yield self
         for at, op in enumerate(self.ops):
             for idx in op.blocks:
                 yield from Place(self.desc, self.desc.blocks[idx].ops, (self, at)).everywhere()
 
     def needs(self, feeds: Collection[str]) -> Iterator[Need]:
-        """What decides a size here."""
+        """The inputs that decide sizes here."""
         for at, op in enumerate(self.ops):
             decides = traits(op.type).sizes
             for slot, i in decides.needed(op) if decides is not None else ():
@@ -135,9 +135,7 @@ class Place:
                     yield Need(op, slot, name, self._origin(name, at, feeds))
 
     def choices(self, feeds: Collection[str]) -> Iterator[Need]:
-        """The inputs that decide how many rows an op has (trait `chosen`), if knowing them
-        helps.
-        """
+        """The inputs that decide an op's number of rows (trait `chosen`), if knowing them helps."""
         for at, op in enumerate(self.ops):
             chosen = traits(op.type).chosen
             for slot in chosen.slots if chosen is not None and chosen.exact else ():
@@ -146,7 +144,7 @@ class Place:
                 )
 
     def counts(self, loops: Collection[int], feeds: Collection[str]) -> Iterator[Need]:
-        """What says how often these loops run, by uid."""
+        """The inputs that decide how often these loops run, by uid."""
         for at, op in enumerate(self.ops):
             if op.uid in loops:
                 yield from (
@@ -155,7 +153,7 @@ class Place:
                 )
 
     def unpadded(self) -> Iterator[tuple[int, str]]:
-        """(uid, sequences) of ops that take lengths of which is known whose they are."""
+        """(uid, sequences) of ops that take lengths with known sequences."""
         for at, op in enumerate(self.ops):
             slot = traits(op.type).lengths
             for name in op.input(slot) if slot is not None else ():
@@ -163,7 +161,7 @@ class Place:
                 yield from ((op.uid, whose),) if whose else ()
 
     def _whose(self, name: str, at: int) -> str:
-        """The sequences whose lengths a name holds; "" where that is not known (lengths.py)."""
+        """The sequences whose lengths a name holds; "" if unknown (lengths.py)."""
         while isinstance(source := self.source(name, at), tuple) and source[0] is self:
             at, var = source[1], self.desc.find_var(name)
             op = self.ops[at]
@@ -213,7 +211,7 @@ class Place:
 
 
 def _given(desc: ProgramDesc, name: str, feeds: Collection[str]) -> str:
-    """Why a name that no op writes is not known beforehand; "" for a feed that may be."""
+    """Why a name that no op writes is unknown beforehand; "" for a feed that can be a constant."""
     var = desc.find_var(name)
     if name not in feeds:
         return (
@@ -225,7 +223,7 @@ def _given(desc: ProgramDesc, name: str, feeds: Collection[str]) -> str:
 
 
 def _computed(op: OpDesc) -> str:
-    """Why the results of an op are not known beforehand, even if its inputs are."""
+    """Why the results of an op are unknown beforehand, even if its inputs are known."""
     definition = lookup(op.type)
     if definition.random:
         return f"{op_called(op)} samples it"
@@ -238,11 +236,11 @@ def _computed(op: OpDesc) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SizeNeeds:
-    """All values of a program that decide sizes. ops: of block 0. feeds: what it takes from outside
-    besides state.
+    """All values of a program that decide sizes. ops: those of block 0. feeds: its inputs besides
+    state.
 
-    exact: data that say how many rows an op has are among them, since an op must know that number.
-    counted: the uids of loops whose number of iterations is among them.
+    exact: data that decide an op's number of rows are included, because an op must know that
+    number. counted: the uids of loops whose number of iterations is included.
     """
 
     desc: ProgramDesc
@@ -253,7 +251,7 @@ class SizeNeeds:
 
     @classmethod
     def of_program(cls, desc: ProgramDesc) -> SizeNeeds:
-        """Those of all ops of a program."""
+        """The values for all ops of a program."""
         return cls(desc, desc.blocks[0].ops, walk.free_names(desc))
 
     @cached_property
@@ -269,30 +267,28 @@ class SizeNeeds:
 
     @cached_property
     def choices(self) -> tuple[Need, ...]:
-        """The data that say how many rows an op has."""
+        """The data that decide ops' numbers of rows."""
         return tuple(need for place in self._places for need in place.choices(self.feeds))
 
     @cached_property
     def unpadded(self) -> Mapping[int, str]:
-        """By the uid of an op, the sequences whose LoD its rows have again."""
+        """The sequences whose LoD an op's rows get again, by the op's uid."""
         return dict(found for place in self._places for found in place.unpadded())
 
     def every(self) -> Iterator[tuple[int, OpDesc]]:
-        """The ops, each with the index of its block; then those of the blocks below."""
+        """The ops, each with the index of its block; then those of nested blocks."""
         yield from ((0, op) for op in self.ops)
         for idx in walk.nested(self.desc, [i for op in self.ops for i in op.blocks]):
             yield from ((idx, op) for op in self.desc.blocks[idx].ops)
 
     @cached_property
     def fixed(self) -> frozenset[str]:
-        """The feeds that a step is compiled for, value by value."""
+        """The feeds for whose values a step is compiled."""
         return frozenset(n for need in self.all if need.by_feeds for n in need.origin.feeds)
 
     @cached_property
     def folded(self) -> frozenset[int]:
-        """The uids of ops that are computed while a step is traced, where their inputs are
-        known.
-        """
+        """The uids of ops that are computed while a step is traced, if their inputs are known."""
         return frozenset(
             uid for need in self.all if not need.origin.obstacle for uid in need.origin.ops
         )
@@ -305,14 +301,14 @@ class SizeNeeds:
         return found
 
     def of(self, op: OpDesc) -> Sequence[Need]:
-        """Those of one op."""
+        """The values for one op."""
         return self._of.get(op.uid, ())
 
 
 def folded(
     definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The results as NumPy arrays, or None where an input is only known when the step runs."""
+    """The results as NumPy arrays, or None if an input is known only when the step runs."""
     arrays = jax.tree.map(known, inputs)
     if len(jax.tree.leaves(arrays)) < len(jax.tree.leaves(inputs)):
         return None
@@ -335,9 +331,7 @@ def folded(
 
 
 def decided(op: OpDesc, needs: Sequence[Need], inputs: Mapping[str, Any]) -> str:
-    """What feeds say about the op's sizes, in words. Raises UnsupportedError for a value that is
-    not known.
-    """
+    """A description of the op's sizes from feeds. Raises UnsupportedError for an unknown value."""
     found: dict[str, None] = {}
     for need in needs:
         value = inputs.get(need.slot)
@@ -363,8 +357,8 @@ def checked(
     key: Any,
     wanted: Any,
 ) -> None:
-    """Raises ShapeError for sizes by feeds that the op refuses, or that this machine has no memory
-    for, before it is run.
+    """Raises ShapeError, before the run, for sizes from feeds that the op refuses, or that exceed
+    this machine's memory.
     """
     try:
         with jax.enable_x64(True):
@@ -375,7 +369,7 @@ def checked(
             refuse_huge(definition.type, leaf.shape, leaf.dtype)
     except FluidError as error:
         raise type(error)(f"{error}; {reason}") from None
-    except Exception as error:  # what JAX or NumPy objects to: the first line says what
+    except Exception as error:  # an error of JAX or NumPy: its first line has the reason
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ShapeError(
             f"op '{definition.type}' cannot make such a size: {first}; {reason}"
@@ -383,8 +377,8 @@ def checked(
 
 
 def refuse_fed_sizes(needs: SizeNeeds, who: str) -> None:
-    """Raises UnsupportedError where feeds decide sizes, for what runs a program without knowing
-    them.
+    """Raises UnsupportedError if feeds decide sizes, for callers that run a program without their
+    values.
     """
     for name in sorted(needs.fixed):
         raise UnsupportedError(
@@ -394,5 +388,5 @@ def refuse_fed_sizes(needs: SizeNeeds, who: str) -> None:
 
 
 def first_use(needs: Iterable[Need], feed: str) -> str:
-    """Which op makes a size of a feed, for a message."""
+    """The op that uses a feed as a size, for a message."""
     return next((op_called(need.op) for need in needs if feed in need.origin.feeds), "")

@@ -69,15 +69,14 @@ class Step:
     """A program as a function.
 
     desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward
-    op (the tests' reference) instead of sharing its pullback. exact: feeds that say how many rows
-    an op has are constants too (SizeNeeds). counted: the uids of loops whose number of iterations
-    feeds decide, as constants. in_blocks: rows that the data choose may go through large weights
-    block by block. in_place: updates wait until nothing reads the old parameter
-    (xla_cpu/last_readers.py). offloads: values that wait for the backward pass under a name of the
-    host's (passes/offload.py) lie in its memory. given: variables that are fed and hold a value
-    before: persistable ones, so that the state takes these values over. unset: persistable
-    variables that only blocks write, and to which nothing has given a value yet: they begin without
-    one.
+    op (the tests' reference) instead of sharing its pullback. exact: feeds that decide an op's
+    number of rows are constants too (SizeNeeds). counted: the uids of loops whose number of
+    iterations depends on feeds, as constants. in_blocks: data-dependent numbers of rows may go
+    through large weights block by block. in_place: updates wait until nothing reads the old
+    parameter (xla_cpu/last_readers.py). offloads: values that wait for the backward pass under a
+    host name (passes/offload.py) are stored in the host's memory. given: persistable variables that
+    are fed: the state takes the fed values. unset: persistable variables that only blocks write,
+    and that have no value yet: they begin without one.
     """
 
     desc: ProgramDesc
@@ -94,8 +93,8 @@ class Step:
     def __post_init__(self) -> None:
         if problem := walk.misnested(self.desc):
             raise VerifyError(f"the program cannot run: {problem}")
-        # Tracing and lowering go some forty calls deeper for each block within another. Lowering
-        # the limit again could fail a thread that is deep in such blocks.
+        # Tracing and lowering recurse about forty calls deeper for each nested block. Resetting the
+        # limit could fail a thread that is deep in such blocks.
         if (needed := 1000 + 80 * min(len(self.desc.blocks), walk.MOST_NESTED)) > max(
             sys.getrecursionlimit(), 3000
         ):
@@ -153,8 +152,8 @@ class Step:
 
     @cached_property
     def kernels_own(self) -> frozenset[str]:
-        """Variables in which Paddle's kernels keep what is theirs (kind RAW: a cudnn_lstm's Cache):
-        ops find None in them.
+        """Variables for the internal state of Paddle's kernels (kind RAW: a cudnn_lstm's Cache):
+        ops get None for them.
         """
         return frozenset(
             n for n, v in self.desc.blocks[0].vars.items() if v.kind == "RAW" and n in self.uses[0]
@@ -162,8 +161,8 @@ class Step:
 
     @cached_property
     def begin_at_zero(self) -> Mapping[str, VarDesc]:
-        """Accumulators that need not be in the state: the op that reads one first passes it over
-        then, and gives it a value.
+        """Accumulators that need not be in the state: the first op that reads a missing one ignores
+        it, and sets it.
         """
         found = (
             (name, op, self.desc.blocks[0].vars.get(name))
@@ -174,7 +173,7 @@ class Step:
 
     @cached_property
     def writes(self) -> tuple[str, ...]:
-        """Persistable variables that the step gives new values."""
+        """Persistable variables that the step writes."""
         return tuple(
             dict.fromkeys(n for n in (*sorted(self.given), *self.uses[1]) if self._outlives(n))
         )
@@ -195,8 +194,8 @@ class Step:
         return {n: v for n, v in fed.items() if GRAD not in n or n in self.given or self._seeded(n)}
 
     def may_be_unset(self) -> frozenset[str]:
-        """The persistable variables that need no value before, since only blocks write them, and no
-        op reads them before.
+        """The persistable variables that need no initial value, because only blocks write them, and
+        no op reads them before.
         """
         return frozenset(n for n in self._may_be_missing if self._outlives(n))
 
@@ -213,7 +212,7 @@ class Step:
         )
 
     def _seeded(self, name: str) -> bool:
-        """A gradient is fed only where a user says so: it is a data variable."""
+        """Whether a gradient is fed, which requires a data variable."""
         var = self.desc.blocks[0].vars.get(name)
         return var is not None and var.is_data
 
@@ -230,22 +229,20 @@ class Step:
 
     @cached_property
     def ties(self) -> dict[int, Tie]:
-        """What is held back until a gradient arrives, by the position of the op before which it is
-        (recomputed.py).
+        """The values delayed until a gradient arrives, by the position of the op before which they
+        are delayed (recomputed.py).
         """
         return {} if self.literal else ties(self.ops, self.desc.blocks[0].vars)
 
     @cached_property
     def waits(self) -> dict[int, Tie]:
-        """What updates wait for, by their uid."""
+        """The positions that updates wait for, by their uid."""
         wanted = self.in_place and not self.literal
         return choose().waits(self.desc, self.ops) if wanted else {}
 
     @cached_property
     def schedule(self) -> Schedule | None:
-        """Another way through the ops than one after another, that suits the compiler; None: that
-        way.
-        """
+        """A schedule for the ops that suits the compiler; None: one op after another."""
         if self.literal or self.ties:
             return None
         alone = frozenset(self.pairs) | self.sizes.folded if self.in_blocks else None
@@ -253,7 +250,7 @@ class Step:
 
     @cached_property
     def sizes(self) -> SizeNeeds:
-        """The values that decide sizes, and what they follow from."""
+        """The values that decide sizes, and their origins."""
         return SizeNeeds(self.desc, self.ops, frozenset(self.feeds), self.exact, self.counted)
 
     def __call__(
@@ -267,13 +264,13 @@ class Step:
         """Run the ops. Returns the state with the written variables replaced, and the fetched
         values in order.
 
-        rank: this device's number where several run the step together (see Context). Raises
-        FeedError for a missing feed, EnforceNotMet for a variable that the state lacks, and
-        whatever an op objects to, with the op's text and the user's line attached.
+        rank: this device's number if several run the step together (see Context). Raises FeedError
+        for a missing feed, EnforceNotMet for a variable that the state lacks, and the errors of
+        ops, with the op's text and the user's line attached.
         """
         objections = Objections()
         state, values, word = self.run(state, feed, key, objections, watch, rank)
-        if known(word) is not None:  # under a jit outside nobody looks at it
+        if known(word) is not None:  # under an outer jit nothing checks it
             objections.refuse(word)
         return state, values
 
@@ -287,8 +284,8 @@ class Step:
         rank: Any = None,
         target: Target | None = None,
     ) -> tuple[dict[str, Any], list[Any], Any]:
-        """As a call, and the word that tells what ops object to (checks.py); NumPy's where none
-        can. target: how ops are lowered; default as suits any platform.
+        """The results of a call, and the word with errors of ops (checks.py); NumPy's if there can
+        be none. target: how ops are lowered; the default suits any platform.
         """
         if is_open(self.desc):
             closed = self.closed(state, feed)
@@ -301,7 +298,7 @@ class Step:
         return {**state, **changed}, values, env[WORD] if ctx.objected else begin()
 
     def closed(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Step:
-        """The step at the sizes that what it is given tells (open.py); itself where none is open.
+        """The step at the sizes of its inputs (open.py); itself if no size is open.
 
         Raises FeedError for sizes that contradict each other.
         """
@@ -327,7 +324,7 @@ class Step:
         rank: Any = None,
         target: Target | None = None,
     ) -> Context:
-        """What all ops of one run see."""
+        """The context of all ops of one run."""
         return Context(
             self.desc, key, self.literal, {}, watch, rank, self.sizes, objections=objections,
             fed=self.fed_integers, target=choose().target if target is None else target,
@@ -335,13 +332,11 @@ class Step:
 
     @cached_property
     def fed_integers(self) -> frozenset[int]:
-        """The uids of ops whose integers are checked when they are fed, or are in range by what
-        they are.
-        """
+        """The uids of ops whose integers are checked as feeds, or are in range by construction."""
         return looked_at_when_fed(self.desc, self.ops) | self._looked_up.sure
 
     def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
-        """The values that the first op finds."""
+        """The values before the first op."""
         env: Env = {WORD: begin(), **dict.fromkeys(self.kernels_own)}
         for name in self.reads:
             if name not in state:
@@ -361,7 +356,7 @@ class Step:
         return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, values
 
     def _refuse_missing(self, env: Env, ctx: Context) -> None:
-        """Object to a fetch of a variable that only a block writes, if the block has not run."""
+        """Raise for a fetch of a variable that only a block writes, if the block has not run."""
         for name, objection in fetched((*self.fetches, *self.unset), env):
             maker = next(
                 op
@@ -402,14 +397,18 @@ class Step:
         return jax.tree.map(jnp.asarray, env[name])
 
     def uninitialised(self, name: str) -> str:
-        """That a variable of the state has no value, and where its first one comes from."""
+        """The message for a variable of the state without a value, with the source of its first
+        one.
+        """
         op = self.uses[0].get(name)
         traced = op is not None and op.type.startswith("jax.")
         cure = "write() what fluid.trace returned" if traced else "run the startup program"
         return f"variable {name!r} is not initialised; {cure} first"
 
     def reader_of(self, name: str) -> str:
-        """Which op reads what is not fed; of a traced argument also how it need not be fed."""
+        """The op that reads a missing feed, for a message; for a traced argument also the
+        alternative to feeding it.
+        """
         op = self.uses[0].get(name)
         if op is None:
             return ""
@@ -433,12 +432,12 @@ def _passes_over(op: OpDesc, var: VarDesc) -> bool:
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    """The names whose value before an op with blocks may be what is left after it."""
+    """The names whose old value may remain after an op with blocks."""
     return control(op.type).carried(desc, op)
 
 
 def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[str]:
-    """Op types that cannot run, of `ops` (default: all of block 0) and the blocks below them,
+    """Op types that cannot run, among `ops` (default: all of block 0) and their nested blocks,
     sorted.
     """
     top = tuple(desc.blocks[0].ops if ops is None else ops)
@@ -461,13 +460,13 @@ def as_declared(value: Any, var: VarDesc) -> Any:
     """A fed value with the dtype that the program declares (a jit outside may have narrowed int64
     to int32).
 
-    One of more bits, or of another kind, stays as it is where the variable need not be checked: ops
-    look at that (unlike.py).
+    One with more bits, or of another kind, is not converted if the variable need not be checked:
+    ops check that (unlike.py).
     """
     if isinstance(value, Fixed):
         value = value.array
     if isinstance(value, Ragged):
-        # Not NumPy arrays, which cannot be indexed by what is only known when the step runs.
+        # Not NumPy arrays, which a traced value cannot index.
         return replace(
             value, rows=as_declared(value.rows, var), offsets=tuple(map(jnp.asarray, value.offsets))
         )
@@ -530,7 +529,7 @@ def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) 
 def _computed(
     op: OpDesc, definition: OpDef, inputs: dict[str, Any], ctx: Context, gradients: Sequence[OpDesc]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The inputs as the op takes them, and its outputs as the program sees them."""
+    """The inputs in the op's form, and its outputs in the program's."""
     sparse = is_sparse(inputs)
     if not (sparse or is_ragged(inputs)):
         return inputs, _results(op, inputs, ctx, gradients)
@@ -549,7 +548,7 @@ def _computed(
 
 
 def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx: Context) -> None:
-    """Record the op's objections to its input values, unless these have been checked before."""
+    """Record the op's errors for its input values, unless these have been checked before."""
     if (
         definition.traits.bounds is not None
         and op.uid not in ctx.fed
@@ -567,7 +566,7 @@ def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx
 def _results(
     op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequence[OpDesc]
 ) -> dict[str, Any]:
-    """The outputs by slot: of a pullback where one is kept for this op, else of the op itself."""
+    """The outputs by slot: from a pullback if one is kept for this op, else from the op itself."""
     definition = lookup(op.type)
     stored = ctx.pullbacks.pop(op.uid, None)
     if stored is not None:

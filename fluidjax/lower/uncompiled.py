@@ -1,13 +1,13 @@
-"""Runs startup programs op by op: nothing is compiled, and the values are the same bits.
+"""Runs startup programs op by op: nothing is compiled, and the values are bitwise equal.
 
 Compiling a startup program costs about 0.2 s for each random parameter. Its ops do not depend on
-one another, so an op that computes by itself the same bits as in a compiled step (trait `eager`)
-runs by itself. Ops that compute with the results, such as the norms of weight norm, become one
+one another, so an op that gives bitwise equal results outside of a compiled step (trait `eager`)
+runs separately. Ops that compute with the results, such as the norms of weight norm, become one
 small compiled function.
 
-On a mesh each rank samples for itself and then takes rank 0's values (`c_broadcast`), so all ranks
-end with what rank 0 has. Any process could sample rank 0's numbers; the process of rank 0 sends its
-own nevertheless, because other processors may round otherwise.
+On a mesh each rank samples separately and then takes rank 0's values (`c_broadcast`), so all ranks
+end with those. Any process could sample rank 0's numbers; the process of rank 0 sends its own
+nevertheless, because other processors may round differently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .step import Step, run_op
 
 
 class Uncompiled:
-    """A startup program: `alone` are run one by one, then `rest` at once."""
+    """A startup program: the ops `alone` run one by one, then `rest` at once."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Uncompiled:
         rest: tuple[OpDesc, ...],
         rank: int | None = None,
     ) -> None:
-        """rank: whose values these are, where several ranks run the program."""
+        """rank: the rank of these values, if several ranks run the program."""
         self._step, self.alone, self.rest, self._rank = step, alone, rest, rank
         made = {n for op in rest for n in op.writes}
         self._reads = tuple(
@@ -56,14 +56,14 @@ class Uncompiled:
         """The persistable variables that the step writes, and its fetches: NumPy arrays, large ones
         on the default device.
 
-        Equal to the compiled step, bit for bit, but for what `rest` computes. Raises what its ops
-        object to, with the op's text and the user's line.
+        Bitwise equal to the compiled step, except for the results of `rest`. Raises the errors of
+        its ops, with the op's text and the user's line.
         """
         env: Env = {}
         ctx = Context(self._step.desc, key, rank=self._rank)
         for op in self.alone:
             with described(op), jax.enable_x64(True):
-                if _gets_from_rank_0(op):  # which this rank stands for
+                if _gets_from_rank_0(op):  # the values are already rank 0's
                     env[op.output("Out")[0]] = env[op.input("X")[0]]
                     continue
                 definition = _definition(op.type)
@@ -92,8 +92,8 @@ def uncompiled(step: Step, together: bool = False) -> Uncompiled | None:
     """How to run a startup program, which has no inputs, without compiling it whole; None for any
     other step.
 
-    together: ranks on devices of their own run it. Then None too if not all of them end with rank
-    0's values, or if something is fetched.
+    together: ranks on separate devices run it; then also None unless all of them end with rank 0's
+    values and nothing is fetched.
     """
     made = step.uses[1]
     if step.reads or step.feeds or not all(n in made for n in step.fetches) or not in_use():
@@ -145,14 +145,14 @@ def _computes(op: OpDesc) -> bool:
         or traits.bounds is not None
         or traits.refuses is not None
     )
-    # a step knows such values, or is cut
+    # a step knows such values, or is divided
     sized = traits.chosen is not None or (traits.sizes is not None and traits.sizes.needed(op))
     return definition.fn is not None and not definition.random and not says and not sized
 
 
 @cache
 def _definition(kind: str) -> OpDef:
-    """The op type with the function that computes it by itself."""
+    """The op type with the function for uncompiled runs."""
     found = lookup(kind)
     assert found.traits.eager is not None
     return replace(found, fn=found.traits.eager.fn or found.fn)

@@ -1,9 +1,9 @@
-"""Feeds whose dtypes and shapes differ from the declared ones, which Fluid passes on to the ops:
-what ops may not do with them.
+"""Checks for feeds whose dtypes and shapes differ from the declared ones, which Fluid passes on to
+the ops. Most ops treat them as any array.
 
-Most ops treat them as any array. But 1.8.5's kernels have one dtype, and JAX would promote: a
-float64 image would turn float32 parameters into float64 ones. So inputs of an op that are declared
-with one dtype must be given with one dtype.
+But 1.8.5's kernels have one dtype, and JAX would promote: a float64 image would turn float32
+parameters into float64 ones. Inputs of an op that are declared with one dtype must therefore have
+one dtype.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fits_within(got: np.dtype, want: np.dtype) -> bool:
 
 
 def are_unlike(feed: Mapping[str, Any], feeds: Mapping[str, VarDesc]) -> bool:
-    """Whether a feed has another dtype or shape than its variable declares."""
+    """Whether a feed's dtype or shape differs from its variable's declaration."""
     return any(_unlike(rows_of(feed[name]), var) for name, var in feeds.items() if name in feed)
 
 
@@ -44,9 +44,9 @@ def _unlike(value: Any, var: VarDesc) -> bool:
 
 
 def look(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> None:
-    """Raises EnforceNotMet for an op, no gradient op, that is given other dtypes, or shapes, where
-    the program declares like ones; but the elementwise ops, which broadcast as in Fluid, warn of
-    what nobody may have meant.
+    """Raises EnforceNotMet for an op, except gradient ops, whose inputs differ in dtype or shape
+    although the program declares them alike. The elementwise ops, which broadcast as in Fluid, only
+    warn of a possible mistake.
     """
     first: dict[str, tuple[str, np.dtype]] = {}
     for name, declared, got in _typed(op, inputs, desc):
@@ -65,7 +65,7 @@ def look(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> None:
 def _typed(
     op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc
 ) -> Iterator[tuple[str, str, np.dtype]]:
-    """Name, declared dtype and dtype of each array that the op is given."""
+    """Name, declared dtype and dtype of each array among the op's inputs."""
     for slot, names in op.inputs.items():
         for name, value in zip(names, _given(inputs, slot), strict=False):
             var, dtype = desc.find_var(name), getattr(rows_of(value), "dtype", None)
