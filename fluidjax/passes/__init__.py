@@ -1,8 +1,8 @@
-"""Rewrites of programs: functions from a frozen desc to a frozen desc, one pass a module.
+"""Rewrites of programs: functions from a frozen desc to a frozen desc, one pass per module.
 
-A pass is registered by its module, which needs to be named nowhere: importing this package imports
-all modules in it. ``run("inference,fuse_batch_norm,dce", desc, params, keep=[...])`` runs passes by
-name; ``PASSES`` holds them.
+A module registers its pass, and no list names it: importing this package imports all its modules.
+``run("inference,fuse_batch_norm,dce", desc, params, keep=[...])`` runs passes by name; ``PASSES``
+holds them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ops that are y = a * x + b with a constant pair (a, b) for every channel, read as such."""
+"""Ops of the form y = a * x + b with a constant pair (a, b) for every channel."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .match import Link, Refused, Values
 
 @dataclass(frozen=True)
 class Affine:
-    """y = a * x + b for channels along one axis, in float64. reads: the parameters that it comes
-    from.
+    """y = a * x + b for channels along one axis, in float64. reads: the parameters from which it
+    was computed.
     """
 
     a: np.ndarray
@@ -31,8 +31,8 @@ class Affine:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an affine op stands: the value's rank (-1: unknown), its channel axis, and how many
-    channels there are.
+    """The context of an affine op: the value's rank (-1: unknown), its channel axis, and the number
+    of channels.
     """
 
     rank: int
@@ -45,8 +45,8 @@ class Place:
 
 
 def parameter(values: Values, params: Params, op: OpDesc, slot: str) -> tuple[str, np.ndarray]:
-    """A slot's parameter, in float64. Raises Refused if it is no constant of the program or its
-    value is not known.
+    """A slot's parameter, in float64. Raises Refused if it is not a constant of the program or its
+    value is unknown.
     """
     names = op.input(slot)
     if not names:
@@ -71,8 +71,8 @@ def parameter(values: Values, params: Params, op: OpDesc, slot: str) -> tuple[st
 
 
 def per_channel(value: np.ndarray, at: int, place: Place, name: str) -> np.ndarray:
-    """A parameter whose dimension 0 lies at dimension `at` of the value, as [channels]. Raises
-    Refused if it varies elsewhere.
+    """A parameter whose dimension 0 is aligned with dimension `at` of the value, as [channels].
+    Raises Refused if it varies elsewhere.
     """
     sizes = {at + i: n for i, n in enumerate(value.shape)}
     elsewhere = [n for axis, n in sizes.items() if axis != place.axis and n != 1]
@@ -158,7 +158,7 @@ def batch_norm(values: Values, params: Params, op: OpDesc, place: Place) -> Affi
     """batch_norm by its running statistics: a = scale / sqrt(variance + epsilon), b = bias - mean *
     a.
 
-    Raises Refused in training mode, where the statistics are those of the batch.
+    Raises Refused in training mode, which uses the batch's statistics.
     """
     refuse_training(op)
     _same_axis(op, place)
@@ -191,7 +191,7 @@ def activation(op: OpDesc) -> tuple[str, dict[str, Any]] | None:
 
 Read = Callable[[Values, Params, OpDesc, Place], Affine]
 
-# op type -> how it is read, and the slots through which the value goes
+# op type -> its reader, and the slots of the value
 AFFINE: dict[str, tuple[Read, Link]] = {
     "elementwise_add": (_add, Link("X", "Out")),
     "elementwise_mul": (_mul, Link("X", "Out")),

@@ -1,4 +1,4 @@
-"""What a pass is, and how passes are run: verified before and after, timed, counted, compared.
+"""Passes, and how they are run: verified before and after, timed, counted, compared.
 
     @register
     @dataclass(frozen=True)
@@ -14,8 +14,8 @@
     result = run(DropAssign(), desc, keep=["loss"])
 
 A pass is a value: its fields are its options. It maps (desc, params, keep) to a new desc and the
-parameters that it made, and touches nothing else; `keep` names what will be fetched, and a pass may
-change no kept value.
+parameters that it made, and changes nothing else; `keep` names the variables to fetch, and a pass
+must not change a kept value.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ Params = Mapping[str, Any]  # name -> array of a persistable variable
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing that a pass did, or refused to do: the op, its place in the user's script, and what
-    or why.
+    """One change of a pass, or one refusal: the op, its place in the user's script, and the change
+    or the reason.
     """
 
     op: str
@@ -62,7 +62,7 @@ def did(op: OpDesc, what: str) -> Note:
 
 
 def refused(op: OpDesc, why: str) -> Note:
-    """A note that `op` was left alone, and why."""
+    """A note that `op` was not changed, and why."""
     return Note(_short(op), why, op.loc, refused=True)
 
 
@@ -76,7 +76,7 @@ def _short(op: OpDesc) -> str:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """What a pass gives back. params: the parameters that it made, by name (new names only)."""
+    """The result of a pass. params: the parameters that it made, by name (new names only)."""
 
     desc: ProgramDesc
     params: Params = field(default_factory=dict)
@@ -96,8 +96,7 @@ class Pass:
         """The rewritten program.
 
         desc: verified. params: values of persistable variables, as far as they are known. keep:
-        names whose values at the end must stay what they are (fetches); persistable variables are
-        kept without being named.
+        names whose final values must not change (fetches); persistable variables are always kept.
         """
         raise NotImplementedError
 
@@ -114,7 +113,7 @@ PASSES: dict[str, type[Pass]] = {}
 
 
 def register(cls: type[Pass]) -> type[Pass]:
-    """Class decorator: make a pass known by its name, for pipelines given as text and ``fluidjax
+    """Class decorator: register a pass by its name, for pipelines in text form and ``fluidjax
     passes``.
 
     Raises FluidValueError for a pass without a name or docstring, or a name that another pass has.
@@ -134,7 +133,7 @@ def register(cls: type[Pass]) -> type[Pass]:
 
 
 def find(name: str) -> type[Pass]:
-    """The registered pass of a name. Raises FluidValueError naming the nearest there is."""
+    """The registered pass of a name. Raises FluidValueError with the nearest name."""
     if name not in PASSES:
         raise FluidValueError(
             f"there is no pass {name!r}{near(name, PASSES)}; there are {', '.join(sorted(PASSES))}"
@@ -144,9 +143,9 @@ def find(name: str) -> type[Pass]:
 
 @dataclass(frozen=True)
 class PassResult(Shown):
-    """What running a pass gave.
+    """The result of running a pass.
 
-    desc: the program now. before: as it was. params: new parameters by name. changed: whether
+    desc: the new program. before: the old one. params: new parameters by name. changed: whether
     anything differs. seconds: time of the rewrite without the verification. parts: the results of a
     pipeline's passes.
     """
@@ -163,7 +162,7 @@ class PassResult(Shown):
 
     @property
     def refusals(self) -> tuple[Note, ...]:
-        """The notes about what was left alone."""
+        """The notes about refusals."""
         return tuple(n for n in self.notes if n.refused)
 
     @property
@@ -173,7 +172,7 @@ class PassResult(Shown):
         return tuple(found if self.certificate is None else [self.certificate, *found])
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Op type -> (how many before, after), where the two differ."""
+        """Op type -> (number before, after), if the two differ."""
         old, new = count_ops(self.before), count_ops(self.desc)
         return {
             kind: (old[kind], new[kind]) for kind in sorted(old | new) if old[kind] != new[kind]
@@ -204,7 +203,7 @@ class PassResult(Shown):
 
 
 def count_ops(desc: ProgramDesc) -> Counter[str]:
-    """Op type -> how many ops of all blocks have it."""
+    """Op type -> the number of ops of all blocks with it."""
     return Counter(op.type for _, op in walk.ops(desc))
 
 
@@ -222,14 +221,14 @@ class Pipeline(Pass):
 def run(
     pas: Pass, desc: ProgramDesc, params: Params | None = None, keep: Iterable[str] = ()
 ) -> PassResult:
-    """Run a pass, or a pipeline, on a program; nothing that is given is changed.
+    """Run a pass, or a pipeline, on a program; no argument is changed.
 
-    params: values of persistable variables. keep: names that will be fetched; what the program's
-    own fetch ops take is always kept. The program is verified before and after.
+    params: values of persistable variables. keep: names to fetch; inputs of the program's own fetch
+    ops are always kept. The program is verified before and after.
 
-    Raises FluidValueError for a kept name that the program lacks, VerifyError for a program that is
-    malformed before, PassError for one that a pass has broken; an error that a pass raises carries
-    the pass's name as a note.
+    Raises FluidValueError for a kept name that the program lacks, VerifyError for a malformed
+    program, PassError for one that a pass has broken; an error from a pass has the pass's name as a
+    note.
     """
     params = {} if params is None else params
     wanted = kept(desc, keep)
@@ -279,7 +278,9 @@ def _run_all(
 def _check(
     pas: Pass, before: ProgramDesc, result: Rewrite, params: Params, keep: frozenset[str]
 ) -> None:
-    """What every pass owes: a well-formed program, the kept names, and new names for new values."""
+    """Check the obligations of every pass: a well-formed program, the kept names, and new names for
+    new values.
+    """
     try:
         verify(result.desc, lookup)
     except FluidError as exc:
@@ -298,7 +299,7 @@ def _check(
 
 
 def kept(desc: ProgramDesc, keep: Iterable[str]) -> frozenset[str]:
-    """`keep` and what the program's fetch ops take. Raises FluidValueError for a name that the
+    """`keep` and the inputs of the program's fetch ops. Raises FluidValueError for a name that the
     program lacks.
     """
     if isinstance(keep, str):
@@ -324,8 +325,8 @@ def new_name(base: str, taken: Iterable[str] | Mapping[str, Any], *more: Any) ->
 
 
 def value_of(params: Params, name: str) -> np.ndarray | None:
-    """The value of a parameter as a NumPy array; None where it is not known, and for random keys,
-    which no such array holds.
+    """The value of a parameter as a NumPy array; None if it is unknown, and for random keys, which
+    are not such arrays.
     """
     value = params.get(name)
     unheld = value is None or str(getattr(value, "dtype", "")) in KEYS
@@ -333,7 +334,7 @@ def value_of(params: Params, name: str) -> np.ndarray | None:
 
 
 def values_of(params: Params, ops: Iterable[OpDesc]) -> dict[str, np.ndarray]:
-    """The known values of what these ops read."""
+    """The known values of these ops' inputs."""
     names = dict.fromkeys(n for op in ops for n in op.reads)
     return {n: value for n in names if (value := value_of(params, n)) is not None}
 

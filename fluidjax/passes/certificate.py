@@ -1,5 +1,5 @@
-"""What a folding pass proves: for each fold the formula with its operands and the measured error,
-for each refusal why.
+"""The record of a folding pass: for each fold the formula with its operands and the measured error,
+for each refusal the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Fold:
     """One fold. layer: the types of the ops that became one, with the name of their result.
 
     operands: the parameters of the affine ops. made: the new parameters. error: measured on a probe
-    batch, None if the pass was asked not to measure it.
+    batch, None if the measurement was disabled.
     """
 
     layer: str
@@ -60,7 +60,7 @@ class Fold:
 
     @property
     def formula(self) -> str:
-        """What was computed, with the names of the operands."""
+        """The formula, with the names of the operands."""
         eps = "".join(f", epsilon = {e:.9g}" for e in self.epsilon)
         return f"{self.made[0]} = a * {self.weight}, b from {', '.join(self.operands)}{eps}"
 
@@ -83,7 +83,7 @@ class Certificate(Shown):
     """The folds and refusals of one run of a pass.
 
     The formula of every fold, channel by channel: a batch_norm is a = scale / sqrt(variance +
-    epsilon), b = bias - mean * a; W' = a * W and b' = a * b0 + b, with b0 the bias that was there.
+    epsilon), b = bias - mean * a; W' = a * W and b' = a * b0 + b, with b0 the old bias.
     """
 
     title: str
@@ -92,7 +92,7 @@ class Certificate(Shown):
 
     @property
     def max_error(self) -> float | None:
-        """The largest relative error that was measured."""
+        """The largest measured relative error."""
         errors = [f.error.relative for f in self.folds if f.error is not None]
         return max(errors, default=None)
 

@@ -1,4 +1,4 @@
-"""Dead code: ops whose values nobody sees, and the variables that only they mentioned."""
+"""Dead code: ops whose values are not used, and the variables that only they mention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .base import Note, Params, Pass, Rewrite, did, register
 
 
 def live_ops(desc: ProgramDesc, needed: Iterable[str]) -> list[bool]:
-    """For every op of block 0, whether a value in `needed` at the end, or an effect, depends on it."""
+    """Whether a value in `needed` at the end, or an effect, depends on each op of block 0."""
     live = set(needed)
     alive = []
     for op in reversed(desc.blocks[0].ops):
@@ -26,9 +26,7 @@ def live_ops(desc: ProgramDesc, needed: Iterable[str]) -> list[bool]:
 
 
 def without_dead(desc: ProgramDesc, needed: Iterable[str]) -> tuple[ProgramDesc, tuple[Note, ...]]:
-    """`desc` without the dead ops of block 0 and the blocks that were theirs; and notes on what
-    went.
-    """
+    """`desc` without the dead ops of block 0 and their blocks; and notes on the removed ones."""
     alive = live_ops(desc, needed)
     ops = desc.blocks[0].ops
     if all(alive):
@@ -45,7 +43,7 @@ def without_dead(desc: ProgramDesc, needed: Iterable[str]) -> tuple[ProgramDesc,
 
 
 def _without_idle_deletions(ops: Iterable[OpDesc]) -> Iterator[OpDesc]:
-    """The ops, where one that frees variables names only what an op before it has read or written."""
+    """The ops; one that frees variables names only variables that an op before it has used."""
     seen: set[str] = set()
     for op in ops:
         slot = control(op.type).frees
@@ -82,10 +80,10 @@ class Dce(Pass):
 @register
 @dataclass(frozen=True)
 class Prune(Pass):
-    """Keep only what the kept variables need: updates of persistable variables go too, and all
-    unused variables.
+    """Keep only the ops that the kept variables need; updates of persistable variables and all
+    unused variables are removed.
 
-    What is left computes the kept variables as before; it no longer trains. With nothing to keep,
+    The result computes the kept variables as before, but no longer trains. With nothing to keep,
     nothing is pruned.
     """
 

@@ -1,5 +1,5 @@
-"""Names shared as Fluid 0.15's memory_optimize did it: every result looks for the first dead
-variable that fits.
+"""Sharing of names as in Fluid 0.15's memory_optimize: every result takes the first dead variable
+that fits.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from .lifetimes import elements, is_fed
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A variable that takes the name of a dead one, which stood at `index` of the pool; `at` is the
-    op that writes it.
+    """A variable that takes the name of a dead one at `index` of the pool; `at` is the op that
+    writes it.
     """
 
     var: VarDesc
@@ -30,7 +30,7 @@ def first_fit(desc: ProgramDesc, skip: Collection[str], level: int) -> list[Hit]
     Dead variables join a pool in the order of their last op, fed ones too. An op's result that is
     not also its input takes the first of the pool with its dtype and shape (level 1: at least its
     size, and an unknown first dimension in both or neither); both then stay out of the pool, as in
-    Fluid. A variable that is written again keeps its own name from the first write to the last
+    Fluid. A variable with several writes keeps its own name from the first write to the last
     mention.
     """
     block = desc.blocks[0]
@@ -62,7 +62,7 @@ def first_fit(desc: ProgramDesc, skip: Collection[str], level: int) -> list[Hit]
 
 
 def _names(slots: Mapping[str, tuple[str, ...]]) -> dict[str, None]:
-    """A slot map's names in the order that Paddle has them in: slots by name."""
+    """A slot map's names in Paddle's order: slots by name."""
     return dict.fromkeys(n for slot in sorted(slots) for n in slots[slot] if n != EMPTY)
 
 

@@ -1,9 +1,9 @@
-"""Folding: a linear op and the per-channel affine ops behind it become the linear op with another
+"""Folding: a linear op and the per-channel affine ops after it become the linear op with another
 weight, and one addition.
 
-With y = W x + c and behind it a * y + b, channel by channel: W' = a W and b' = a c + b. Both are
-computed in float64 and stored under new names, so whatever else uses the old weight, in this
-program or another, computes what it did.
+For y = W x + c followed by a * y + b, channel by channel: W' = a W and b' = a c + b. Both are
+computed in float64 and stored under new names, so other uses of the old weight, in this program or
+another, are not affected.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ SUFFIX = "_fuse_bn"  # Fluid's
 
 @dataclass(frozen=True)
 class Found:
-    """A place that can be folded: positions of the linear op and of the ops behind it, and what
-    they amount to.
-    """
+    """A foldable chain: positions of the linear op and of the ops after it, and their combined map."""
 
     ops: tuple[int, ...]
     place: Place
@@ -91,9 +89,7 @@ def _place(values: Values, op: OpDesc, gives: str, channels: int, axis: Any) -> 
 
 
 def _refuse_side_outputs(values: Values, at: int) -> None:
-    """Raises Refused if anything reads what an affine op gives besides its value (a batch_norm's
-    SavedMean).
-    """
+    """Raises Refused if anything reads another output of an affine op (a batch_norm's SavedMean)."""
     op = values.ops[at]
     gives = AFFINE[op.type][1].gives
     for slot, names in op.outputs.items():
@@ -115,7 +111,7 @@ class Folder:
     probe: bool = True
     made: dict[str, np.ndarray] = field(default_factory=dict)
     vars: dict[str, VarDesc] = field(default_factory=dict)
-    # position -> what stands there now
+    # position -> the current op there
     ops: dict[int, tuple[OpDesc, ...]] = field(default_factory=dict)
     folds: list[Fold] = field(default_factory=list)
 
@@ -124,7 +120,7 @@ class Folder:
         self._declared = self.values.desc.blocks[0].vars
 
     def fold(self, found: Found, add_zero: bool = True) -> None:
-        """Fold one place. With `add_zero` False no addition is written where it would add nothing."""
+        """Fold one chain. With `add_zero` False, no addition is written if it would add zero."""
         first, last = self.values.ops[found.ops[0]], self.values.ops[found.ops[-1]]
         linear = LINEAR[first.type]
         name, weight = found.weight
@@ -152,7 +148,7 @@ class Folder:
             self.ops[at] = ()
         if behind:
             self.ops[found.ops[0]], self.ops[found.ops[-1]] = (front,), behind
-        else:  # the value must appear where it did: its name may hold something else before
+        else:  # the value must appear at the same position: its name may hold another value before
             self.ops[found.ops[0]], self.ops[found.ops[-1]] = (), (front,)
 
     def _behind(
@@ -207,7 +203,7 @@ class Folder:
         self.folds.append(Fold.of(before, after, found.affine, weight, error))
 
     def result(self) -> ProgramDesc:
-        """The program with all folds done and without the variables that nothing mentions any more."""
+        """The program after all folds, without unused variables."""
         desc = self.values.desc
         if not self.folds:
             return desc
@@ -217,5 +213,5 @@ class Folder:
 
 
 def _result(last: OpDesc) -> str:
-    """The name that a chain gives its value."""
+    """The name of a chain's result."""
     return last.output(AFFINE[last.type][1].gives)[0]

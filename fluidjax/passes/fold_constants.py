@@ -1,4 +1,4 @@
-"""Values that no feed and no random number can change are computed once, before anything runs."""
+"""Values that do not depend on feeds or random numbers are computed once, before anything runs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .match import Values, written_back
 class FoldConstants(Pass):
     """Replace ops whose inputs are all constant by new parameters that hold their results.
 
-    Constant are the results of folded ops, and persistable variables that nothing in the program
-    writes and whose values are known. An op that would need more than `limit` bytes for its result
-    stays. Random ops, ops with sub-blocks and ops that talk to the host stay; so do fill ops
-    themselves when nothing folded needs them.
+    Constants are the results of folded ops, and persistable variables with known values that
+    nothing in the program writes. An op whose result needs more than `limit` bytes stays. Random
+    ops, ops with sub-blocks and ops that communicate with the host stay; so do fill ops that no
+    folded op needs.
     """
 
     name: ClassVar[str] = "fold_constants"
@@ -85,7 +85,7 @@ class _Folder:
         return value_of(self.params, value[0]) if self.values.constant(value[0]) else None
 
     def _bytes(self, op: OpDesc) -> int | None:
-        """Bytes of the op's results, None where a size is unknown."""
+        """Bytes of the op's results, None if a size is unknown."""
         total = 0
         for name in op.writes:
             var = self.desc.blocks[0].vars.get(name)
@@ -129,8 +129,8 @@ class _Folder:
         return found
 
     def result(self) -> Rewrite:
-        """Folded values that an op which stays reads become parameters; a fill that only fills them
-        goes with its readers.
+        """Folded values that a remaining op reads become parameters; a fill that only fills them is
+        removed with its readers.
         """
         rename: dict[int, dict[str, str]] = {}
         made: dict[str, np.ndarray] = {}
@@ -143,7 +143,7 @@ class _Folder:
                 for v in self.versions[at].writes
             }
             if not any(self.versions[at].reads) and any(outside.values()):
-                continue  # a fill that somebody reads costs less than a stored parameter
+                continue  # a fill with a reader costs less than a stored parameter
             removed.add(at)
             for value, readers in outside.items():
                 if readers:
@@ -176,8 +176,8 @@ class _Folder:
 
 
 def _reading(op: OpDesc, mapping: dict[str, str]) -> OpDesc:
-    """`op` with input names replaced. Outputs of the same name stay, but for those that an op hands
-    on as they are.
+    """`op` with input names replaced. Outputs of the same name stay, except those that an op passes
+    through unchanged.
     """
     if not mapping:
         return op

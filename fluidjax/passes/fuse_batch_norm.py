@@ -4,8 +4,8 @@ InferenceTranspiler).
     (W x + c - mean) / sqrt(variance + epsilon) * scale + bias  =  (a W) x + (a (c - mean) + bias)
 
 with a = scale / sqrt(variance + epsilon). The stages are those of Fluid's documentation: an
-elementwise_add is put in where there is no bias, the parameters are folded, the batch_norm goes,
-its readers read the addition, and variables that nothing uses any more are dropped.
+elementwise_add is inserted if there is no bias, the parameters are folded, the batch_norm is
+removed, its readers read the addition, and unused variables are dropped.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class FuseBatchNorm(Pass):
     """Fold every test-mode batch_norm into the conv2d, conv3d, their transposed kinds, mul, matmul
     or fc before it.
 
-    An addition of a constant per channel may stand between, and the weight may be shared: folded
-    weights get new names. An inplace_abn leaves its activation behind. Every batch_norm that stays
-    is noted with the reason. `probe` measures each fold on a random input; the certificate holds
-    the figures.
+    An addition of a constant per channel may be between them, and the weight may be shared: folded
+    weights get new names. The activation of an inplace_abn stays. Every remaining batch_norm is
+    noted with the reason. `probe` measures each fold on a random input; the certificate holds the
+    figures.
     """
 
     name: ClassVar[str] = "fuse_batch_norm"
@@ -45,7 +45,7 @@ class FuseBatchNorm(Pass):
         folder = Folder(values, params, probe=self.probe)
         used: set[int] = set()
         refusals: list[Note] = []
-        # From the end: a norm behind a norm takes both.
+        # From the end, so that a norm after a norm takes both.
         for at in reversed(range(len(values.ops))):
             op = values.ops[at]
             if op.type not in NORMS or at in used:

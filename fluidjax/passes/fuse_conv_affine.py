@@ -1,5 +1,5 @@
-"""Fold per-channel scales and shifts of any kind into the convolution or matrix product before
-them.
+"""Folding of per-channel scales and shifts of any kind into the convolution or matrix product
+before them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from .match import Refused, Values
 @register
 @dataclass(frozen=True)
 class FuseConvAffine(Pass):
-    """Fold runs of per-channel scales and shifts behind a linear op into it.
+    """Fold runs of per-channel scales and shifts after a linear op into it.
 
     They are elementwise_mul, elementwise_add, scale, affine_channel, batch_norm and inplace_abn.
-    The operands must be constants, per channel or one for all. An inplace_abn leaves its
-    activation, and there the run ends. A single addition is a bias already and stays. Where the
-    folded shift is zero no addition is written. A scale of channels that stays is noted with the
-    reason.
+    The operands must be constants, per channel or one for all. The activation of an inplace_abn
+    stays, and ends the run. A single addition is already a bias and stays. If the folded shift is
+    zero, no addition is written. A remaining scale of channels is noted with the reason.
     """
 
     name: ClassVar[str] = "fuse_conv_affine"
@@ -51,8 +50,8 @@ class FuseConvAffine(Pass):
 
 
 def _longest(values: Values, params: Params, at: int) -> tuple[Found | None, list[Note]]:
-    """The longest run behind the linear op at `at` that can be folded, and why the next affine op
-    cannot.
+    """The longest foldable run after the linear op at `at`, and why the next affine op cannot be
+    folded.
     """
     positions, best = [at], None
     gives = LINEAR[values.ops[at].type].gives
@@ -76,14 +75,12 @@ def _longest(values: Values, params: Params, at: int) -> tuple[Found | None, lis
 
 
 def _constant(values: Values, at: int) -> bool:
-    """Whether an op combines a value with a parameter, so that a reader may ask why it was not
-    folded.
-    """
+    """Whether an op combines a value with a parameter, so that a refusal deserves a note."""
     return any(values.constant(n) for n in values.ops[at].reads)
 
 
 def _useful(values: Values, found: Found | None) -> Found | None:
-    """A lone addition is what a fold would leave, so folding it gains nothing."""
+    """The run, unless it is a single addition, which a fold would leave as it is."""
     if found is None or [values.ops[at].type for at in found.ops[1:]] == ["elementwise_add"]:
         return None
     return found

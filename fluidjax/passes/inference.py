@@ -1,4 +1,6 @@
-"""From a training program to one that predicts: test mode, and nothing but what the outputs need."""
+"""Conversion of a training program to one that predicts: test mode, and only the ops that the
+outputs need.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from .dce import Prune
 
 
 def in_test_mode(op: OpDesc) -> OpDesc:
-    """`op` with is_test set, where its type has that attribute."""
+    """`op` with is_test set, if its type has that attribute."""
     definition = REGISTRY.get(op.type)
     has = definition is not None and "is_test" in definition.attrs
     if not has or op.attrs.get("is_test") is True:
@@ -47,8 +49,8 @@ class IsTest(Pass):
 @register
 @dataclass(frozen=True)
 class Inference(Pass):
-    """The part of a program that predicts: backward and update ops go, is_test is set, the rest is
-    pruned to what is kept.
+    """The predicting part of a program: backward and update ops are removed, is_test is set, and
+    the rest is pruned to the kept variables.
     """
 
     name: ClassVar[str] = "inference"

@@ -1,7 +1,7 @@
-"""Names shared by variables whose lives do not meet: largest variables first, each into the
+"""Sharing of names by variables whose lives do not overlap: largest variables first, each in the
 tightest gap.
 
-Among variables of one size (level 0) this is optimal: as many names as are ever alive at once.
+Among variables of one size (level 0) this is optimal: as many names as variables alive at once.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .lifetimes import Life, elements
 
 Gap = tuple[float, float, int]  # (busy until, busy again from, slot)
 
-# With more different sizes, near ones are taken together, which keeps packing near linear.
+# With more distinct sizes, near ones are grouped, which keeps packing nearly linear.
 SIZES = 128
 
 
 def kind(var: VarDesc, level: int) -> tuple[object, ...]:
-    """What variables that share a name have in common: at level 0 dtype and shape, at level 1 all
-    but the size.
+    """The common key of variables that share a name: dtype and shape at level 0, all except the
+    size at level 1.
     """
     if level == 0:
         return var.dtype, var.lod_level, var.shape
@@ -31,10 +31,10 @@ def kind(var: VarDesc, level: int) -> tuple[object, ...]:
 
 
 def pack(lives: Iterable[Life], level: int) -> list[list[Life]]:
-    """Lives by the name that they share: every list holds lives of one kind that do not meet.
+    """Lives by their shared name: every list holds lives of one kind that do not overlap.
 
-    No two lists could be put together, since some op needs both. The largest of a list comes first,
-    but for lives of nearly equal size.
+    No two lists can be merged, because some op needs both. The largest of a list comes first,
+    except among lives of nearly equal size.
     """
     kinds: dict[tuple[object, ...], list[Life]] = {}
     for life in lives:
@@ -65,10 +65,10 @@ def _place(group: Iterable[Life], gaps: list[Gap], slots: list[list[Life]]) -> l
     """Put lives of one size, in order of their first op, into gaps of the slots or new slots; the
     gaps that are left.
 
-    Among the gaps that are long enough the one that ends first is taken, and of those the one that
-    begins last.
+    Among the gaps that are long enough, the one that ends first is taken, and among those the one
+    that begins last.
     """
-    heapify(gaps)  # those that begin after the life at hand
+    heapify(gaps)  # those that begin after the current life
     begun: list[tuple[float, float, int]] = []  # (end, begin, slot), sorted
     left: list[Gap] = []
     for life in group:

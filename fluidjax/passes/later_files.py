@@ -1,12 +1,11 @@
-"""A program as a later Paddle wrote it, in the op types' meaning of 1.8.5: what a file's versions
-say that its attributes do not.
+"""Conversion of a program from a later Paddle to 1.8.5's meaning of op types, by the versions in
+its file.
 
 * Since 2.5 a reduction of everything, among others, has the shape []; op types of 1.8.5 give [1]
   here, which a `squeeze` takes off.
-* Versions of op types (op_version_map) tell of changed meanings: leaky_relu and hard_shrink with
-  odd attributes, `gather`, whose
-  gradient adds where an index repeats.
-* A version beyond those of Paddle 3.3.1 is refused: nobody here knows what it means.
+* Versions of op types (op_version_map) mark changed meanings: leaky_relu and hard_shrink with odd
+  attributes, `gather`, whose gradient adds if an index repeats. * A version beyond those of Paddle
+  3.3.1 is refused, because its meaning is unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ..ops.infer import Spec, infer
 from ..ops.registry import REGISTRY
 
 SCALARS_SINCE = 2_005_000  # tensors of shape []
-LATEST = FrozenMap(  # of Paddle 3.3.1, where it is not 1
+LATEST = FrozenMap(  # of Paddle 3.3.1, if not 1
     allclose=2,
     coalesce_tensor=2,
     conv2d_transpose=2,
@@ -40,8 +39,8 @@ LATEST = FrozenMap(  # of Paddle 3.3.1, where it is not 1
     set_value=4,
     for_pybind_test__=4,
 )
-# op type -> since which version it means something else, unless this holds of its attributes; where
-# both agree, in words
+# op type -> the version that changed its meaning, the condition on attributes under which both
+# agree, and that condition in words
 CHANGED: Mapping[str, tuple[int, Callable[[Mapping[str, Any]], bool], str]] = {
     "leaky_relu": (1, lambda attrs: 0 <= attrs.get("alpha", 0.02) <= 1, "alpha from 0 to 1"),
     "hard_shrink": (1, lambda attrs: attrs.get("threshold", 0.5) >= 0, "threshold from 0 on"),
@@ -50,7 +49,7 @@ CHANGED: Mapping[str, tuple[int, Callable[[Mapping[str, Any]], bool], str]] = {
 
 def adapted(desc: ProgramDesc, written: Written) -> ProgramDesc:
     """The program with the meaning that its ops had when it was saved. Raises UnsupportedError for
-    versions of op types whose changes are not known here.
+    versions of op types with unknown changes.
     """
     if not written.ops and written.paddle < 2_000_000:
         return desc
@@ -114,7 +113,7 @@ def _found(name: str, block: BlockDesc, desc: ProgramDesc) -> VarDesc | None:
 
 
 def _ones(op: OpDesc, block: BlockDesc, desc: ProgramDesc) -> dict[str, str]:
-    """Names that the op gives [1] and the file [], each with a new name for what the op gives."""
+    """Names that are [1] in the op and [] in the file, each with a new name for the op's output."""
     bare = {
         n
         for n in op.writes
@@ -133,7 +132,7 @@ def _ones(op: OpDesc, block: BlockDesc, desc: ProgramDesc) -> dict[str, str]:
             op.attrs,
         )
     except FluidError:
-        return {}  # it will be said when the program runs
+        return {}  # the run raises the error
     found = {}
     for slot in definition.outputs:
         given = shapes.get(slot.name)

@@ -1,4 +1,4 @@
-"""When each variable of block 0 is alive, how large it is, and which ones may share memory."""
+"""The lifetimes and sizes of the variables of block 0, and which ones may share memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .base import Note, refused
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A variable, and the ops of block 0 that it has to hold its memory for: first to last, both
+    """A variable, and the ops of block 0 during which it needs its memory: first to last, both
     included.
     """
 
@@ -30,8 +30,8 @@ class Life:
 
 
 def elements(var: VarDesc, unknown: int = 1) -> int:
-    """How many elements a variable has when every unknown dimension is `unknown`; one that is told
-    by others (``4*b``), what these are then.
+    """The number of elements of a variable if every unknown dimension is `unknown`; one that
+    depends on others (``4*b``) follows from them.
     """
     texts = var.dims or ("",) * len(var.shape or ())
     return prod(
@@ -41,8 +41,8 @@ def elements(var: VarDesc, unknown: int = 1) -> int:
 
 
 def size(var: VarDesc, batch_size: int = 1) -> int:
-    """Bytes of a variable when every unknown dimension is `batch_size`; 0 where shape or dtype are
-    not declared.
+    """Bytes of a variable if every unknown dimension is `batch_size`; 0 if shape or dtype are not
+    declared.
     """
     if var.shape is None or var.dtype is None:
         return 0
@@ -53,8 +53,8 @@ def lives(desc: ProgramDesc) -> list[Life]:
     """The variables of block 0 that an op of block 0 computes before any reads them, by first
     write.
 
-    A life is the hull of all mentions: a variable that is written anew keeps its memory in between.
-    Fed and stored variables, which hold a value before the first op, have no life here.
+    A life spans all mentions: a variable that is overwritten keeps its memory in between. Fed and
+    stored variables, which have a value before the first op, have no life here.
     """
     block = desc.blocks[0]
     first: dict[str, int] = {}
@@ -95,10 +95,8 @@ def shareable(var: VarDesc) -> bool:
 
 
 def guarded(desc: ProgramDesc) -> tuple[set[str], tuple[Note, ...]]:
-    """Names that must stay what they are, and notes on why.
-
-    They are what a sub-block or the op that owns one mentions, and what any attribute but
-    op_role_var names.
+    """Names that must not change, and notes on why: names that a sub-block or its op mentions, and
+    names in any attribute except op_role_var.
     """
     names: set[str] = set()
     notes = []
@@ -146,8 +144,8 @@ def parameter_gradients(desc: ProgramDesc) -> set[str]:
 
 
 def live_bytes(desc: ProgramDesc, names: Collection[str], batch_size: int = 1) -> list[int]:
-    """For every op of block 0 the bytes of those `names` that it reads, writes, or that are needed
-    after it.
+    """The bytes of those `names` that each op of block 0 reads or writes, or that are needed after
+    it.
     """
     block = desc.blocks[0]
     of = {n: size(block.vars[n], batch_size) for n in names}

@@ -1,4 +1,4 @@
-"""Ops that are linear in a weight: where their output channels lie, and how to scale each of them
+"""Ops that are linear in a weight: the axis of their output channels, and how to scale each channel
 in the weight.
 """
 
@@ -19,8 +19,8 @@ class Linear:
     """A linear op's slots. channel: axis of the output's channels, from (op, output rank); negative
     counts from the end.
 
-    channels: how many there are, from (op, weight shape). scaled: the weight with channel c
-    multiplied by s[c].
+    channels: their number, from (op, weight shape). scaled: the weight with channel c multiplied by
+    s[c].
     """
 
     takes: str
@@ -126,9 +126,7 @@ LINKS = {kind: Link(item.takes, item.gives) for kind, item in LINEAR.items()}
 
 
 def refuse_extras(op: OpDesc) -> None:
-    """Raises Refused where a linear op does more than its name says (fused activations, a
-    residual).
-    """
+    """Raises Refused if a linear op has a fused activation or a residual."""
     attrs: Any = op.attrs
     if (
         attrs.get("fuse_relu")

@@ -1,8 +1,7 @@
-"""Patterns over versioned names: who computed the value that an op reads, and who else reads it.
+"""Patterns over versioned names: the op that computed an op's input, and its other readers.
 
 A name that is written again is another value (walk.versions), so a pattern never matches across a
-write. A place that looks like the pattern but may not be rewritten raises :class:`Refused`, whose
-text is the reason.
+write. A match that cannot be rewritten raises :class:`Refused` with the reason.
 """
 
 from __future__ import annotations
@@ -33,12 +32,14 @@ def written_back(op: OpDesc) -> set[str]:
 
 
 class Refused(Exception):
-    """This place stays as it is; the text says why. Caught by the pass, which notes it."""
+    """A match that cannot be rewritten, with the reason. The pass catches and notes it."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """The values of block 0, by version: made once for a program, then every question is a look-up."""
+    """The values of block 0, by version: computed once for a program, so that every query is a
+    look-up.
+    """
 
     desc: ProgramDesc
     keep: frozenset[str]
@@ -97,7 +98,7 @@ class Values:
         return self._read.get(value, [])
 
     def outlives(self, value: Version) -> bool:
-        """Whether a value is seen after the program's end: kept, or the final value of a
+        """Whether a value is used after the program's end: kept, or the final value of a
         persistable variable.
         """
         name, k = value
@@ -107,7 +108,7 @@ class Values:
 
     @cached_property
     def _changed(self) -> set[str]:
-        """Names that some op gives another value than they had."""
+        """Names whose value some op changes."""
         ops = zip(self.ops, self._versions, strict=True)
         return {
             name
@@ -122,7 +123,7 @@ class Values:
         return var is not None and var.persistable and name not in self._changed
 
     def only_read_by(self, value: Version, at: int) -> None:
-        """Raises Refused if anything but op `at` sees a value."""
+        """Raises Refused if anything except op `at` uses a value."""
         if self.outlives(value):
             raise Refused(f"{value[0]!r} is fetched or persistable, so it must keep its value")
         other = next((r for r in self.readers(value) if r != at), None)
@@ -134,7 +135,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Link:
-    """One op type of a chain: the slots through which the value goes in and out."""
+    """One op type of a chain: the slots of its input value and of its result."""
 
     takes: str
     gives: str
@@ -143,11 +144,10 @@ class Link:
 def chain(
     values: Values, at: int, through: Mapping[str, Link], ends: Mapping[str, Link]
 ) -> list[int]:
-    """Positions of a chain of ops that leads to the op at `at`: first one of `ends`, then some of
-    `through`, then `at`.
+    """Positions of the chain of ops that leads to the op at `at`: first one of `ends`, then some of
+    `through`, then `at`, which is also one of `through`.
 
-    The op at `at` is one of `through` itself. Raises Refused where the chain does not begin with
-    one of `ends`.
+    Raises Refused if the chain does not begin with one of `ends`.
     """
     found = [at]
     while True:

@@ -1,4 +1,4 @@
-"""Variables whose lives do not meet share a name."""
+"""Sharing of names by variables whose lives do not overlap."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ STRATEGIES = ("interval", "first_fit")
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """One variable that gets the name of another. index: the place in Fluid's pool, or the number
-    of the shared name.
+    """One variable that gets the name of another. index: the position in Fluid's pool, or the
+    number of the shared name.
     """
 
     var: VarDesc
@@ -37,13 +37,13 @@ class MemoryOptimize(Pass):
 
     level: 0 shares among equal shapes and dtypes, 1 among equal dtypes (then a name is declared as
     its largest user). strategy: "interval" packs lives, largest variables first; "first_fit" is
-    Fluid 0.15's walk, which also reuses fed variables. skip: names to leave alone. skip_grads:
-    leave the gradients alone that optimizer ops take. batch_size: what unknown dimensions count as
-    in the plan's figures.
+    Fluid 0.15's walk, which also reuses fed variables. skip: names to exclude. skip_grads: exclude
+    the gradients that optimizer ops take. batch_size: the value of unknown dimensions in the plan's
+    figures.
 
-    Only plain tensors of block 0 take part: what is kept, fed, persistable, or used by a sub-block
-    stays as it is. An op never writes over one of its inputs unless it did before. The certificate
-    is a MemoryPlan.
+    Only plain tensors of block 0 take part; variables that are kept, fed, persistable, or used by a
+    sub-block do not change. An op never overwrites one of its inputs unless it did before. The
+    certificate is a MemoryPlan.
     """
 
     name: ClassVar[str] = "memory_optimize"
@@ -90,7 +90,7 @@ class MemoryOptimize(Pass):
     def _share(
         self, desc: ProgramDesc, movable: Sequence[Life], left: set[str]
     ) -> tuple[list[Shared], Mapping[str, VarDesc]]:
-        """Who gets whose name, in the order of the ops; and names that are declared anew."""
+        """The sharing of names, in the order of the ops; and names to declare again."""
         if self.strategy == "first_fit":
             forced = {
                 n for op in desc.blocks[0].ops if op.attrs.get("force_cpu") for n in op.writes
@@ -129,7 +129,7 @@ def skipped(desc: ProgramDesc, skip: Iterable[str]) -> set[str]:
 def _renamed(
     desc: ProgramDesc, names: Mapping[str, str], declared: Mapping[str, VarDesc]
 ) -> ProgramDesc:
-    """`desc` with the variables of block 0 called what `names` says; the merged ones are no longer
+    """`desc` with the variables of block 0 renamed by `names`; the merged ones are no longer
     declared.
     """
     if not names:
@@ -142,8 +142,8 @@ def _renamed(
 
 
 def _hosts(desc: ProgramDesc, movable: Sequence[Life], names: Mapping[str, str]) -> list[Life]:
-    """`movable`, and the fed variables whose names are taken over (their lives begin before the
-    first op).
+    """`movable`, and the fed variables whose names are reused (their lives begin before the first
+    op).
     """
     known = {life.name for life in movable}
     fed = {n for n in names.values() if n not in known}
@@ -162,7 +162,7 @@ def _said(s: Shared) -> str:
 
 
 def _unknown(found: Sequence[Life], left: set[str]) -> list[Note]:
-    """Notes on variables that could not take part for what they are."""
+    """Notes on variables that could not take part because of their kind."""
     notes = []
     for life in found:
         var = life.var

@@ -1,4 +1,4 @@
-"""What memory_optimize planned: who shares whose name, and how near that is to the least possible."""
+"""The plan of memory_optimize: the shared names, and the distance from the least possible memory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class MemoryPlan:
     """The certificate of memory_optimize; all figures are bytes, with unknown dimensions as
     `batch_size`.
 
-    placed: the variables that could share memory, in order of their first op. lower_bound: the most
-    that is alive at one op, below which no plan can go. pool: the names that remain, each as large
-    as the largest variable that has it (a name cannot be cut, so this may exceed the bound).
-    unshared: all variables, each with memory of its own. log: one line for every shared name, as
-    Fluid prints it.
+    placed: the variables that could share memory, in order of their first op. lower_bound: the
+    largest memory alive at one op, a lower bound of every plan. pool: the remaining names, each as
+    large as its largest variable (a name cannot be divided, so this may exceed the bound).
+    unshared: all variables, each with separate memory. log: one line for every shared name, as
+    printed by Fluid.
     """
 
     title: str
@@ -44,7 +44,7 @@ class MemoryPlan:
 
     @cached_property
     def reused(self) -> Mapping[str, str]:
-        """Variables that share a name -> that name: none of them can be fetched any more."""
+        """Variables that share a name -> that name: none of them can be fetched."""
         users: dict[str, list[str]] = {}
         for p in self.placed:
             users.setdefault(p.name, []).append(p.var)
@@ -89,9 +89,7 @@ def make_plan(
     batch_size: int,
     log: Iterable[str],
 ) -> MemoryPlan:
-    """The plan in which variable `life.name` is called `names[life.name]` (its own name where it
-    has no entry).
-    """
+    """The plan in which variable `life.name` is called `names[life.name]` (default: its own name)."""
     sizes = {life.name: size(life.var, batch_size) for life in lives}
     placed = tuple(
         Placed(life.name, names.get(life.name, life.name), sizes[life.name], life.first, life.last)
@@ -107,9 +105,7 @@ def make_plan(
 
 
 def log_line(index: int, var: VarDesc, host: VarDesc) -> str:
-    """The line that Fluid 0.15's print_log prints for one shared name; the shape is that of the
-    memory.
-    """
+    """The line of Fluid 0.15's print_log for one shared name; the shape is that of the memory."""
     return (
         f"Hit Cache !!!! cache pool index is {index}, var name is {var.name}, cached var name is"
         f" {host.name}, var shape is {list(host.shape or ())} "

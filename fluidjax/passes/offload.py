@@ -1,4 +1,4 @@
-"""Values of the forward pass that wait on the host for the backward pass."""
+"""Offloading of forward values to the host until the backward pass."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .lifetimes import is_fed
 @register
 @dataclass(frozen=True)
 class Offload(Pass):
-    """Have values of the forward pass wait in the host's memory until the backward pass reads them.
+    """Keep values of the forward pass in the host's memory until the backward pass reads them.
 
-    names: of the values. Behind the last forward op that reads ``x`` an assign gives ``x@HOST``,
-    and before the first backward op that reads it another gives ``x.subprog_k``, which the backward
-    pass then reads. A step lays ``x@HOST`` where its device has a memory of the host beside its
-    own; in a run op by op these are copies.
+    names: those of the values. After the last forward op that reads ``x`` an assign writes
+    ``x@HOST``, and before the first backward op that reads it another writes ``x.subprog_k``, which
+    the backward pass then reads. A step places ``x@HOST`` in the host's memory if its device has
+    access to it; in a run op by op these are copies.
     """
 
     name: ClassVar[str] = "offload"
@@ -48,14 +48,15 @@ class Offload(Pass):
 
 
 def waiting(desc: ProgramDesc, keep: frozenset[str]) -> dict[str, tuple[int, int]]:
-    """What may wait on the host: values that one forward op writes and that the backward pass
-    reads. Of each the positions of the last forward op that has to do with it and of the first
-    backward op that reads it."""
+    """The values that may wait on the host: those that one forward op writes and that the backward
+    pass reads. Each has the positions of the last forward op that uses it and of the first backward
+    op that reads it.
+    """
     block = desc.blocks[0]
     writers: dict[str, list[int]] = {}
     readers: dict[str, list[int]] = {}
     for i, op in enumerate(block.ops):
-        if op.blocks:  # what its blocks mention stays
+        if op.blocks:  # names in its blocks stay
             keep = keep | {
                 n
                 for b in op.blocks

@@ -1,4 +1,6 @@
-"""What a pass may not do to a forward op alone: its gradient op differentiates what it was."""
+"""A check that passes change a forward op only together with its gradient op, which differentiates
+the old op.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from ..ops.registry import HINTS, lookup
 
 
 def fault(before: ProgramDesc, after: ProgramDesc) -> str | None:
-    """The first forward op that got another type or other attributes while its gradient op did not,
-    in a sentence.
+    """A message about the first forward op whose type or attributes changed while its gradient op
+    did not.
     """
     were, are = Gradients(before, lookup).pairs, Gradients(after, lookup).pairs
     now = {op.uid: op for op in after.blocks[0].ops} if were else {}
@@ -34,6 +36,6 @@ def fault(before: ProgramDesc, after: ProgramDesc) -> str | None:
 
 
 def _apart(gradient: OpDesc, forward: OpDesc) -> set[str]:
-    """Attributes that both ops have, with different values; hints to kernels do not count."""
+    """Attributes of both ops with different values; hints to kernels do not count."""
     a, b = gradient.attrs, forward.attrs
     return {n for n in a if n in b and n not in HINTS and a[n] != b[n]}

@@ -9,9 +9,9 @@ from .base import Pass, Pipeline, find, with_options
 
 
 def parse(text: str) -> Pipeline:
-    """The passes that `text` names, in order; options stand in brackets as Python literals.
+    """The passes in `text`, in order; options are Python literals in brackets.
 
-    Raises FluidValueError for text of another form, an unknown pass or an unknown option.
+    Raises FluidValueError for malformed text, an unknown pass or an unknown option.
     """
     if not isinstance(text, str):
         raise FluidTypeError(f"a pipeline's text is a string, not {type(text).__name__}")

@@ -16,7 +16,7 @@ from ..ir import edit
 from ..ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ..lower.step import Step
 
-BATCH, SIZE = 2, 8  # sizes of a probe's open dimensions
+BATCH, SIZE = 2, 8  # sizes for a probe's open dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ def measure(
     after: Sequence[OpDesc],
     result: str,
 ) -> Error:
-    """Run two chains of ops on one standard normal input, and compare what they give.
+    """Run two chains of ops on one standard normal input, and compare their results.
 
-    values: the parameters of both. The chains read one further variable, the input; `result`, which
-    both write, is compared. Equal chains of equal shapes share one compiled comparison.
+    values: the parameters of both. The chains read one further variable, the input; both write
+    `result`, which is compared. Equal chains of equal shapes share one compiled comparison.
     """
     made = {n for op in (*before, *after) for n in op.writes}
     free = [
@@ -84,13 +84,13 @@ def _canonical(
     result: str,
     vars: Mapping[str, VarDesc],
 ) -> ProgramDesc:
-    """The ops as a program whose names say only their part, so that equal chains compare equal."""
+    """The ops as a program with canonical names, so that equal chains compare equal."""
     names = {source: "x", **{n: f"p{i}" for i, n in enumerate(params)}}
     names.setdefault(result, "y")  # an inplace_abn may give its result the input's name
     for op in ops:
         for n in op.writes:
             names.setdefault(n, f"t{len(names)}")
-    # Shapes are left to jit: one comparison serves chains that differ in them alone.
+    # jit handles shapes: one comparison serves chains that differ only in them.
     known = {
         new: VarDesc(new, persistable=old in params, is_data=old == source)
         for old, new in names.items()

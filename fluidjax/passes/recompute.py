@@ -1,4 +1,4 @@
-"""Values of the forward pass that the backward pass computes again, instead of having them kept."""
+"""Recomputation of forward values in the backward pass instead of storing them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ from .lifetimes import guarded, is_fed
 @register
 @dataclass(frozen=True)
 class Recompute(Pass):
-    """Compute values of the forward pass again where the backward pass needs them, instead of
-    keeping them.
+    """Recompute values of the forward pass when the backward pass needs them, instead of storing
+    them.
 
-    checkpoints: names of values that are kept; they cut the forward pass into segments. What a
-    segment makes and only the backward pass reads is forgotten: before the first gradient op that
-    reads such a value, the ops that make it stand once more, on ``x.subprog_k`` in place of ``x``,
-    where k counts in the order of the backward pass. What does not hang together within a segment
-    becomes several. kept: names of values that are kept too, without a cut. heavy=False: ops that
-    declare themselves heavy (convolutions, products, look-ups; ops/traits.py) are not computed
-    twice; what they give is kept.
+    checkpoints: names of stored values; they cut the forward pass into segments. A segment's values
+    that only the backward pass reads are not stored: before the first gradient op that reads such a
+    value, the ops that make it are repeated, on ``x.subprog_k`` in place of ``x``, where k counts
+    in the order of the backward pass. Unconnected parts of a segment become several segments. kept:
+    names of values that are also stored, without a cut. heavy=False: heavy ops (convolutions,
+    products, look-ups; ops/traits.py) are not repeated; their results are stored.
 
-    The results of a run stay the same: a recomputed random op has the same random numbers, and a
-    recomputed batch_norm leaves its averages alone. Kept are feeds, fetches, persistable variables,
-    and results of ops that may not run twice: ops with a block or a side effect, collectives, and
-    ops that overwrite what they read.
+    The results of a run do not change: a recomputed random op has the same random numbers, and a
+    recomputed batch_norm does not update its averages. Feeds, fetches, persistable variables, and
+    results of ops that must not run twice are stored; such ops have a block or a side effect, are
+    collectives, or overwrite their inputs.
     """
 
     name: ClassVar[str] = "recompute"
@@ -65,8 +64,8 @@ class Recompute(Pass):
 
 @dataclass(frozen=True)
 class Segment:
-    """Ops that are computed again, what they give that is forgotten, and the position of the op
-    before which they stand.
+    """Ops to recompute, their results that are not stored, and the position of the op before which
+    they run.
     """
 
     ops: tuple[OpDesc, ...]
@@ -76,8 +75,8 @@ class Segment:
 
 @dataclass
 class Forward:
-    """The forward ops of block 0, and what of their values may be forgotten. kept: names that are
-    kept for what they are.
+    """The forward ops of block 0, and their values that need not be stored. kept: names that are
+    always stored.
     """
 
     desc: ProgramDesc
@@ -107,7 +106,7 @@ class Forward:
         self._why: dict[int, str | None] = {}
 
     def cut(self, checkpoints: Iterable[str]) -> list[list[OpDesc]]:
-        """The forward ops, cut behind every op that writes a checkpoint."""
+        """The forward ops, cut after every op that writes a checkpoint."""
         wanted = set(checkpoints)
         parts: list[list[OpDesc]] = [[]]
         for op in self.ops:
@@ -117,7 +116,7 @@ class Forward:
         return [part for part in parts if part]
 
     def refusal(self) -> str | None:
-        """Why nothing of the program can be computed again; None where something may."""
+        """Why nothing in the program can be recomputed; None if something can."""
         if any(segment(op) is not None for op in self.desc.blocks[0].ops):
             return "it computes values again already"
         if (shared := self._shared()) is not None:
@@ -128,8 +127,8 @@ class Forward:
         return None
 
     def _shared(self) -> str | None:
-        """A name under which a forward and a backward op, or two forward ops, write different
-        values; None where there is none.
+        """A name to which a forward and a backward op, or two forward ops, write different values;
+        None if there is none.
         """
         ops = self.desc.blocks[0].ops
         for name, at in self.writers.items():
@@ -142,7 +141,7 @@ class Forward:
         return None
 
     def again(self, op: OpDesc) -> str | None:
-        """Why an op may not be computed twice; None where it may."""
+        """Why an op must not run twice; None if it may."""
         if op.uid not in self._why:
             self._why[op.uid] = self._once(op)
         return self._why[op.uid]
@@ -155,8 +154,7 @@ class Forward:
             return "it does more than to compute"
         if not self.heavy and its.heavy:
             return "it takes long"
-        # statistics that move do not enter what an op gives besides them; the second time they go
-        # nowhere
+        # moving statistics do not affect an op's other outputs; the second time they are dropped
         moved = (
             set()
             if its.unchanged is None
@@ -178,7 +176,7 @@ class Forward:
         return var is None or var.persistable
 
     def _updates(self, at: int) -> bool:
-        """Whether the op there comes after all gradients."""
+        """Whether the op at this position comes after all gradients."""
         op = self.desc.blocks[0].ops[at]
         return at >= self.first and bool(edit.role(op) & (edit.OPTIMIZE | edit.LRSCHED))
 
@@ -190,7 +188,7 @@ class Forward:
         )
 
     def free(self, ops: Sequence[OpDesc], kept: Set[str]) -> dict[str, OpDesc]:
-        """What of these ops' values may be forgotten, and the op that gives it."""
+        """These ops' values that need not be stored, and the op that computes each."""
         end = max(self.position[op.uid] for op in ops) + 1
         able = (op for op in ops if self.again(op) is None)
         return {
@@ -205,13 +203,11 @@ class Forward:
         )
 
     def segments(self, ops: Sequence[OpDesc], kept: Set[str]) -> list[Segment]:
-        """What of these ops is computed again: ops that hang together by what they forget are one
-        segment.
-        """
+        """The ops to recompute: ops connected by values that are not stored form one segment."""
         free = self.free(ops, kept)
         needed = [n for n in free if self.backward_reads(n)]
         names: dict[str, None] = {}
-        while needed:  # and what these are made of, as far as it is forgotten too
+        while needed:  # and their inputs, if these are not stored either
             n = needed.pop()
             if n not in names:
                 names[n] = None
@@ -235,9 +231,7 @@ class Forward:
     def written(
         self, checkpoints: Iterable[str], kept: Iterable[str] = ()
     ) -> tuple[ProgramDesc, list[Segment]]:
-        """The program that computes again what the passes' options say, and the segments in the
-        order in which it does.
-        """
+        """The program with recomputation by the pass's options, and the segments in order."""
         checkpoints = tuple(checkpoints)
         keeps = self.kept | {*checkpoints, *kept}
         found = [s for ops in self.cut(checkpoints) for s in self.segments(ops, keeps)]
@@ -255,7 +249,7 @@ def _written(desc: ProgramDesc, segments: Sequence[Segment]) -> ProgramDesc:
         renamed.update({n: f"{n}{SUFFIX}{k}" for n in part.names})
         for op in part.ops:
             uid += 1
-            # averages that a batch_norm would move a second time go nowhere
+            # a batch_norm's second update of its averages is dropped
             own = {n: f"{n}{SUFFIX}{k}" for n in op.writes}
             moved = edit.rename_op(op, {n: renamed[n] for n in op.reads if n in renamed})
             outputs = FrozenMap(

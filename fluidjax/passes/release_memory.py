@@ -22,9 +22,9 @@ DELETE = "delete_var"
 class ReleaseMemory(Pass):
     """Insert delete_var ops that free variables of block 0 after their last use.
 
-    Running op by op honours them; a compiled step needs none and passes over them. skip: names to
-    leave alone. unread: delete also what is written and never read, which Fluid left in memory.
-    What is kept, persistable, or used by a sub-block is not deleted.
+    A run op by op executes them; a compiled step needs none and skips them. skip: names to exclude.
+    unread: also delete variables that are written and never read, which Fluid left in memory.
+    Variables that are kept, persistable, or used by a sub-block are not deleted.
     """
 
     name: ClassVar[str] = "release_memory"
@@ -70,9 +70,7 @@ class ReleaseMemory(Pass):
 
 
 def _delete(uid: int, after: OpDesc, names: tuple[str, ...]) -> OpDesc:
-    """It has the role of the op that it follows, so that taking the backward part away takes it
-    away too.
-    """
+    """A delete_var op with the role of the op before it, so that both belong to the same part."""
     role = {k: v for k, v in after.attrs.items() if k == "op_role"}
     return replace(
         after,

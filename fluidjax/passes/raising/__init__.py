@@ -1,8 +1,8 @@
-"""Programs of JAX's ops in the ops of Fluid: with names that a reader knows, and that Fluid's
-passes and files take.
+"""Conversion of programs of JAX's ops to Fluid's ops, which readers know and which Fluid's passes
+and files support.
 
-place.py is one op that may be raised, patterns.py what several ops are together, rules.py what each
-is by itself, trial.py runs both sides; inlining.py reads functions in place first.
+place.py describes one op to convert, patterns.py has rules for several ops together, rules.py for
+single ops, and trial.py runs both sides; inlining.py inlines functions first.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = ["RaiseToFluid", "Raised", "RaisingCertificate"]
 @dataclass(frozen=True)
 class RaiseToFluid(Pass):
     """Replace ops of JAX's (``jax.add``, as fluid.trace writes them) by Fluid's: dense layers,
-    convolutions, normalisations, pools, embeddings, softmax, and the single ops between.
+        convolutions, normalisations, pools, embeddings, softmax, and the single ops between.
 
-    A number, which has the shape [] in JAX, has the shape [1] afterwards, as all of Fluid's.
+    A number, of shape [] in JAX, gets Fluid's shape [1].
 
-    Of a forward program, for inference: what it leaves are ops that Fluid lacks, each noted with
-    the reason. Every place is run on random inputs both ways (of what persists, on its values) and
-    is left alone where more than rounding differs; the certificate holds the errors.
+    The program must be a forward program, for inference; ops that Fluid lacks stay, each noted with
+    the reason. Every candidate is run both ways on random inputs (persistable variables have their
+    values) and is not converted if more than rounding differs; the certificate holds the errors.
     """
 
     name: ClassVar[str] = "raise_to_fluid"
@@ -120,8 +120,8 @@ def _with_numbers(
     vars: dict[str, VarDesc],
     builder: OpBuilder,
 ) -> list[OpDesc]:
-    """Ops, where those that stay read and write numbers of the shape [] as before, and Fluid's of
-    the shape [1]. vars: are changed accordingly.
+    """The ops; remaining ones read and write numbers of shape [] as before, Fluid's those of shape
+    [1]. vars: changed accordingly.
     """
     shared = {n for op in ops if op.uid not in stay for n in (*op.reads, *op.writes)}
     shared &= source.numbers
@@ -152,8 +152,8 @@ def _with_numbers(
 
 
 def _without_copies(ops: Sequence[OpDesc], stay: Set[str]) -> list[OpDesc]:
-    """Ops that read what was handed on where it came from. stay: names that keep their values, or
-    have several.
+    """Ops that read passed-on values at their source. stay: names that keep their values, or have
+    several.
     """
     within = {n for op in ops if op.blocks for n in op.reads}
     same: dict[str, str] = {}
@@ -177,7 +177,7 @@ def _block_raised(
     block: BlockDesc,
     results: Sequence[str],
 ) -> BlockDesc:
-    """A block that is a function, as one of Fluid's ops. Raises Refused where one of JAX's stays."""
+    """A function's block in Fluid's ops. Raises Refused if one of JAX's stays."""
     whole = ProgramDesc((block, *desc.blocks[1:]))
     raised = _rewritten(whole, params, frozenset(results), builder)
     for op in raised.desc.blocks[0].ops:
@@ -190,7 +190,7 @@ def _block_raised(
 def _raised(
     op: OpDesc, source: Source, builder: OpBuilder, trials: Trials, needed: tuple[str, ...]
 ) -> tuple[Place | None, str, str, float]:
-    """The place with its new ops, by what rule, and its error; or None, and why."""
+    """The place with its new ops, the rule, and its error; or None, and the reason."""
     why = "Fluid has no such op"
     if not op.type.startswith("jax.") or (op.blocks and op.type not in SINGLE):
         return None, "", "it holds blocks, and Fluid's control flow is another", 0.0
@@ -205,7 +205,7 @@ def _raised(
             return place, rule, "", trials.error(place)
         except Refused as error:
             why = str(error)
-        except Exception as error:  # an op or a shape rule objects to what was proposed
+        except Exception as error:  # an op or a shape rule rejects the proposal
             why = next(iter(str(error).splitlines()), type(error).__name__)
     return None, "", why, 0.0
 
@@ -213,7 +213,7 @@ def _raised(
 def _proposed(op: OpDesc, source: Source, needed: tuple[str, ...]) -> Iterator[tuple[str, Build]]:
     known = not op.blocks and len(needed) == 1 and source.value(needed[0]) is not None
     if known and any(source.vars[n].dtype not in HELD for n in op.reads):
-        yield "constant", constant  # of small integers, which Fluid compares with nothing
+        yield "constant", constant  # of small integers, for which Fluid has no comparison
     yield from PATTERNS.get(op.type, [])
     if op.type in SINGLE:
         yield op.type, SINGLE[op.type]

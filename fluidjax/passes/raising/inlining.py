@@ -1,4 +1,4 @@
-"""Functions that a program keeps as blocks (custom rules, kept calls), read in place."""
+"""Inlining of functions that a program has as blocks (custom rules, calls)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _once(desc: ProgramDesc, builder: OpBuilder) -> ProgramDesc:
         names = dict(zip(op.attrs["args"], op.input("Args"), strict=True))
         results = op.attrs["results"]
         made = {n for each in inner.ops for n in each.writes}
-        # a result that the block makes gets its name outside at once
+        # a result made by the block directly gets its outer name
         for result, out in zip(results, op.output("Out"), strict=True):
             if out != EMPTY and result in made and result not in names:
                 names[result] = out

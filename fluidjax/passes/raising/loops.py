@@ -1,4 +1,4 @@
-"""jax.scan as Fluid's recurrent op: its block is raised as a program of its own, whole or not at
+"""jax.scan as Fluid's recurrent op: its block is converted like a program, completely or not at
 all.
 """
 
@@ -57,7 +57,7 @@ def scan(place: Place) -> None:
 def _recurrent(
     place: Place, body: BlockDesc, starts: list[str], results: list[str], rows: list[str], given: set[str]
 ) -> None:  # fmt: skip
-    """Append the op, and what takes the last states from those of all steps."""
+    """Append the op, and the ops that select the last states from those of all steps."""
     op, source = place.op, place.source
     vars, ops, ends = dict(body.vars), list(body.ops), []
 

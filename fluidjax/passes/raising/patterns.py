@@ -1,7 +1,7 @@
-"""Several ops of JAX's that are one of Fluid's: found from the last of them backwards, whatever
-the order of commutative operands, and whatever copies and repetitions stand between.
+"""Groups of JAX's ops that form one of Fluid's: matched backwards from the last op, for any order
+of commutative operands, and through copies and repetitions.
 
-A pattern only proposes: each place is tried on random inputs before it is taken (trial.py).
+A pattern only proposes: each match is tried on random inputs before it is accepted (trial.py).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _sides(op: OpDesc) -> Iterator[tuple[str, str]]:
 
 
 def _vector(place: Place, name: str, axis: int) -> str | None:
-    """The vector of which a value is the repetition along all axes but one; None where it is none."""
+    """The vector that a value repeats along all axes but one; None if it does not."""
     source, axes = place.spread(name)
     rank = len(place.shape(place.out.name))
     shape = place.shape(name)
@@ -49,7 +49,7 @@ def _vector(place: Place, name: str, axis: int) -> str | None:
 
 
 def _mean_of(place: Place, name: str) -> tuple[str, tuple[int, ...]]:
-    """(x, axes) where a value is the mean of x over axes, however it is spread afterwards."""
+    """(x, axes) if a value is the mean of x over axes, possibly broadcast afterwards."""
     source, _ = place.spread(name)
     op = place.maker(source, "div", "mul")
     count: Any
@@ -72,7 +72,7 @@ def _mean_of(place: Place, name: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _open_count(place: Place, name: str) -> str:
-    """The size that a number is."""
+    """The size that equals a number."""
     op = place.maker(place.spread(name)[0], "convert_element_type", "dim_as_value")
     if op.type == "jax.convert_element_type":
         op = place.maker(op.input("X")[0], "dim_as_value")
@@ -111,7 +111,7 @@ def softmax(place: Place) -> None:
 
 
 def _shifted(place: Place, name: str) -> str:
-    """x where a value is x less its greatest element, else the value itself."""
+    """x if a value is x minus its greatest element, else the value itself."""
     try:
         op = place.maker(name, "sub")
         (x,), (m,) = op.input("X"), op.input("Y")
@@ -136,8 +136,8 @@ def _only(op: OpDesc) -> int:
 
 @pattern("elu", "select_n")
 def elu(place: Place) -> None:
-    """x where it is positive, else alpha (exp(x) - 1), of which x may be made 0 where it is not
-    used.
+    """elu: x where it is positive, else alpha (exp(x) - 1); its x may be replaced by 0 where it is
+    not used.
     """
     below, x = place.op.input("Cases")
     alpha = 1.0
@@ -150,8 +150,8 @@ def elu(place: Place) -> None:
 
 @pattern("gelu", "mul", "div")
 def gelu(place: Place) -> None:
-    """x/2 (1 + erf(x / sqrt 2)), or by tanh as gelu is approximated: proposed where such a function
-    of x is among the factors.
+    """gelu: x/2 (1 + erf(x / sqrt 2)), or its tanh approximation; proposed if such a function of x
+    is among the factors.
     """
     for at in _within(place, place.out.name, 4):
         if at.type in ("jax.erf", "jax.erfc"):
@@ -179,7 +179,7 @@ def _within(place: Place, name: str, depth: int) -> Iterator[OpDesc]:
 
 
 def _root(place: Place, op: OpDesc | None) -> str:
-    """What a product with a number, or a negative, is made of."""
+    """The operands of a product with a number, or of a negation."""
     for _ in range(4):
         if op is None:
             break
@@ -199,7 +199,8 @@ def _root(place: Place, op: OpDesc | None) -> str:
 @dataclass(frozen=True)
 class _Norm:
     """(x - mean) * (rsqrt(variance + epsilon) * scale) + bias, with any of scale and bias left out,
-    or with a quotient by the root. stored: whether the variance follows from what persists.
+    or with a quotient by the root. stored: whether the variance depends only on persistable
+    variables.
     """
 
     x: str
@@ -243,7 +244,7 @@ def _normalised(place: Place) -> _Norm:
 
 
 def _parameter(place: Place, name: str) -> bool:
-    """Whether a value is the same for all samples, and not everywhere."""
+    """Whether a value is equal for all samples, but not for all elements."""
     axes, rank = _axes(place, name), len(place.shape(place.out.name))
     return bool(axes) and (rank == 1 or 0 not in axes)
 
@@ -255,7 +256,7 @@ def _axes(place: Place, name: str) -> tuple[int, ...]:
 
 
 def _factors(place: Place, name: str, depth: int = 3) -> list[str]:
-    """What a product is made of; a quotient by a root is a product with its inverse."""
+    """The factors of a product; a quotient by a root is a product with its inverse."""
     op = place.source.makers.get(place.through(name))
     if op is not None and op.type == "jax.reshape" and depth:  # groups become channels again
         found = _factors(place, op.input("X")[0], depth - 1)
@@ -273,7 +274,7 @@ def _factors(place: Place, name: str, depth: int = 3) -> list[str]:
 
 @pattern("batch norm", "add", "mul", "div")
 def batch_norm(place: Place) -> None:
-    """Of a test: mean and variance follow from what persists."""
+    """batch_norm in a test program: mean and variance depend only on persistable variables."""
     norm, rank = _normalised(place), len(place.shape(place.out.name))
     if not norm.stored or place.dims(norm.x) != place.dims(place.out.name):
         raise Refused("its mean and variance are not both stored")
@@ -294,7 +295,7 @@ def batch_norm(place: Place) -> None:
 
 
 def _scaled(place: Place, norm: _Norm, axis: int, channels: int) -> dict[str, str]:
-    """Scale and Bias, which are ones and zeros where there are none."""
+    """Scale and Bias, ones and zeros by default."""
     found = {}
     for slot, name, value in (("Scale", norm.scale, 1.0), ("Bias", norm.bias, 0.0)):
         vector = _vector(place, name, axis) if name else None
@@ -305,7 +306,7 @@ def _scaled(place: Place, norm: _Norm, axis: int, channels: int) -> dict[str, st
 
 @pattern("layer norm", "add", "mul", "div")
 def layer_norm(place: Place) -> None:
-    """Over the last axes, of which scale and bias have all."""
+    """layer_norm over the last axes; scale and bias have all of them."""
     norm, rank = _normalised(place), len(place.shape(place.out.name))
     inner, axes = _mean_of(place, norm.mean)
     begin = min(axes)
@@ -332,7 +333,7 @@ def _grouped(place: Place, axis: int) -> None:
     if norm.stored or rank < 3:
         raise Refused("its statistics are stored, or there are channels alone")
     total = _summed(place, norm.mean)
-    # what is summed, and what it is taken from, are the input in some shape
+    # the summed value, and the one that it is subtracted from, are the input in some shape
     x, other = (
         _unshaped(place, n, place.dims(place.out.name)) for n in (norm.x, total.input("X")[0])
     )
@@ -346,7 +347,7 @@ def _grouped(place: Place, axis: int) -> None:
     if groups == channels and axis == 1:
         place.add("instance_norm", ins, "Y", last=True, epsilon=norm.epsilon)
         return
-    # Paddle's op counts the positions of an image: others go as one of height 1
+    # Paddle's op takes images: other inputs become images of height 1
     sizes, layout = place.dims(x), "NCHW" if axis == 1 else "NHWC"
     spatial = sizes[2:] if axis == 1 else sizes[1:-1]
     if not all(isinstance(n, int) for n in spatial):
@@ -378,7 +379,7 @@ _AROUND = (
 
 
 def _summed(place: Place, name: str) -> OpDesc:
-    """The sum of which a value is a mean, however it is spread and shaped afterwards."""
+    """The sum of a mean, possibly broadcast and reshaped afterwards."""
     for _ in range(8):
         op = place.maker(name, *_AROUND)
         if op.type == "jax.reduce_sum":
@@ -388,7 +389,7 @@ def _summed(place: Place, name: str) -> OpDesc:
 
 
 def _unshaped(place: Place, name: str, sizes: tuple[object, ...]) -> str:
-    """The value of this shape of which a value is a reshape."""
+    """The value of this shape that a value reshapes."""
     name = place.through(name)
     while place.dims(name) != sizes:
         name = place.through(place.maker(name, "reshape").input("X")[0])
@@ -396,7 +397,7 @@ def _unshaped(place: Place, name: str, sizes: tuple[object, ...]) -> str:
 
 
 def _log_softmax_of(place: Place, name: str) -> str:
-    """x where a value is the log_softmax of x along its last axis."""
+    """x if a value is the log_softmax of x along its last axis."""
     op = place.maker(name, "sub")
     if not op.input("X") or not op.input("Y"):
         raise Refused("it is no log_softmax")
@@ -407,7 +408,7 @@ def _log_softmax_of(place: Place, name: str) -> str:
 
 
 def _log_of_sum(place: Place, name: str) -> str:
-    """x where a value is log(sum(exp(x))) along the last axis, of which JAX takes abs between."""
+    """x if a value is log(sum(exp(x))) along the last axis, with JAX's abs of the sum."""
     log = place.maker(place.spread(name)[0], "log")
     inner = place.source.makers.get(place.through(log.input("X")[0]))
     name = inner.input("X")[0] if inner is not None and inner.type == "jax.abs" else log.input("X")[0]  # fmt: skip
@@ -419,7 +420,7 @@ def _log_of_sum(place: Place, name: str) -> str:
 
 
 def _picked(place: Place, name: str) -> tuple[str, str]:
-    """(x, labels) where a value is the entry of each row of x that a label counts."""
+    """(x, labels) if a value is the entry of each row of x at its label."""
     for _ in range(4):
         op = place.maker(name, "squeeze", "reshape", "gather")
         if op.type == "jax.gather":
@@ -451,7 +452,7 @@ def _cross_entropy(place: Place, x: str, labels: str, ignored: int = -100) -> No
 
 @pattern("cross entropy", "sub")
 def cross_entropy_of_logits(place: Place) -> None:
-    """logsumexp(x) less the label's entry of x."""
+    """logsumexp(x) minus the label's entry of x."""
     if not place.op.input("X") or not place.op.input("Y"):
         raise Refused("an operand is a number")
     x, labels = _picked(place, place.op.input("Y")[0])
@@ -471,7 +472,7 @@ def cross_entropy_of_logits(place: Place) -> None:
 @pattern("cross entropy", "neg")
 def cross_entropy(place: Place) -> None:
     """The label's entry of log_softmax(x), or the sum of its products with one-hot labels, negated;
-    with other labels it stays composed, since Paddle's op then cuts logs off at -64.
+    with other labels it stays composed, because Paddle's op clips logs at -64.
     """
     name = place.op.input("X")[0]
     op = place.maker(name, "reduce_sum", "squeeze", "reshape", "gather")
@@ -498,7 +499,7 @@ def embedding(place: Place) -> None:
     attrs, (table,), (index,) = place.op.attrs, place.op.input("X"), place.op.input("Indices")
     rows, width = (*place.shape(table), 0, 0)[:2]
     starts = tuple(attrs.get("start_index_map", ()))
-    if starts == (0, 1):  # as under jax.vmap: every row from its first column on
+    if starts == (0, 1):  # under jax.vmap: every row from its first column on
         parts = place.maker(index, "concatenate").input("X")
         if len(parts) == 2 and place.scalar(parts[1]) == 0:
             index, starts = parts[0], (0,)
@@ -525,7 +526,7 @@ def embedding(place: Place) -> None:
 
 @pattern("one_hot", "convert_element_type")
 def one_hot(place: Place) -> None:
-    """Where an index equals the numbers along a last axis."""
+    """The comparison of an index with the numbers along a last axis."""
     index, depth = _counted_once(place, place.op)
     index = as_int64(place, place.reshaped(index, [*place.dims(place.out.name)[:-1]]))
     found = place.add("one_hot_v2", {"X": index}, depth=depth, dtype=enum_of("float32"), allow_out_of_range=True)  # fmt: skip

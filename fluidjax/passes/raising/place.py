@@ -1,6 +1,4 @@
-"""One op of JAX's that may be raised: what computed its operands, and the ops that are to stand in
-its place.
-"""
+"""One op of JAX's to convert: the ops that compute its operands, and the ops that replace it."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ SAME = frozenset(
     {"jax.stop_gradient", "jax.copy", "jax.optimization_barrier", "jax.sharding_constraint"}
 )
 _SPREADING = ("broadcast_in_dim", "reshape", "expand_dims", "squeeze")
-KNOWN = 4096  # elements of a value that is computed while a program is raised
+KNOWN = 4096  # largest number of elements of a value computed during the conversion
 
 
 def _refuse(block: BlockDesc, results: Sequence[str]) -> BlockDesc:
@@ -34,11 +32,11 @@ def _refuse(block: BlockDesc, results: Sequence[str]) -> BlockDesc:
 
 @dataclass
 class Source:
-    """A program that is raised: who makes each value of block 0."""
+    """The program being converted, and the op that makes each value of block 0."""
 
     desc: ProgramDesc
     names: set[str] = field(default_factory=set)
-    # of ops that were raised: they stand behind those of `desc`
+    # ops after conversion, appended to those of `desc`
     blocks: list[BlockDesc] = field(default_factory=list)
     raise_block: Callable[[BlockDesc, Sequence[str]], BlockDesc] = field(default=_refuse)
 
@@ -64,7 +62,7 @@ class Source:
         self._stored: dict[str, bool] = {}
 
     def value(self, name: str) -> np.ndarray | None:
-        """What a value is, where it follows from constants of the program alone and is small."""
+        """A value, if it is small and depends only on constants of the program."""
         if name not in self._values:
             self._values[name] = None
             self._values[name] = self._computed(name)
@@ -81,9 +79,7 @@ class Source:
         return evaluate(self.desc, [op], given, [name])[0]
 
     def stored(self, name: str) -> bool:
-        """Whether a value is that of variables that persist and that the program does not change,
-        or follows from such alone.
-        """
+        """Whether a value depends only on persistable variables that the program does not change."""
         if name not in self._stored:
             op = self.makers.get(name)
             self._stored[name] = (
@@ -106,7 +102,7 @@ class Source:
 def evaluate(
     desc: ProgramDesc, ops: Sequence[OpDesc], given: Mapping[str, Any], names: Sequence[str]
 ) -> list[Any]:
-    """Values that these ops compute from given ones."""
+    """Values computed by these ops from given ones."""
     vars = {
         n: replace(v, persistable=False, is_data=n in given, need_check_feed=False)
         for n, v in desc.blocks[0].vars.items()
@@ -121,8 +117,8 @@ def evaluate(
 
 @dataclass
 class Place:
-    """An op, and the ops that are written for it; they write those of its outputs that are needed,
-    of most ops the last one the only output.
+    """An op, and the ops that replace it; they write its needed outputs. For most ops the last one
+    writes the only output.
     """
 
     source: Source
@@ -148,12 +144,12 @@ class Place:
         return shape
 
     def dims(self, name: str) -> tuple[Any, ...]:
-        """The shape, with names where sizes are open."""
+        """The shape, with names for open sizes."""
         var = self.var(name)
         return tuple(d or n for n, d in zip(var.shape or (), var.dims or ("",) * 99, strict=False))
 
     def maker(self, name: str, *kinds: str) -> OpDesc:
-        """The op of one of these kinds that computes a value, through ops that hand it on. Raises
+        """The op of one of these types that computes a value, through ops that pass it on. Raises
         Refused.
         """
         name = self.through(name)
@@ -163,7 +159,7 @@ class Place:
         return op
 
     def through(self, name: str) -> str:
-        """The value that copies and converts to the same type hand on."""
+        """The source of a value, through copies and casts to the same type."""
         while (op := self.source.makers.get(name)) is not None and (
             (op.type in SAME and len(list(op.reads)) == 1)
             or (
@@ -175,7 +171,7 @@ class Place:
         return name
 
     def scalar(self, name: str) -> float | None:
-        """The one number that a value consists of, None where it is not known or not one."""
+        """The single number in a value, None if it is unknown or there are several."""
         spread = self.spread(name)
         value = self.source.value(spread[0])
         if value is None:
@@ -188,10 +184,10 @@ class Place:
         return None
 
     def spread(self, name: str) -> tuple[str, tuple[int, ...]]:
-        """(source, axes): a value is `source`, whose axes of sizes other than 1 are these of it,
+        """(source, axes): a value is `source` with its axes of sizes other than 1 at these axes,
         repeated along the others.
         """
-        axes = {d: d for d in range(len(self.shape(name)))}  # axis of `name` -> of the value
+        axes = {d: d for d in range(len(self.shape(name)))}  # axis of `name` -> axis of the value
         while True:
             name = self.through(name)
             op = self.source.makers.get(name)
@@ -211,7 +207,7 @@ class Place:
         return name, tuple(axes[i] for i, n in enumerate(self.dims(name)) if n != 1)
 
     def literal(self, at: OpDesc, slot: str) -> float | None:
-        """The number that an operand of a binary op is, None for another one."""
+        """The number of an operand of a binary op, None if it is not a number."""
         attr = at.attrs.get(slot.lower())
         if attr is not None:
             return attr
@@ -224,11 +220,9 @@ class Place:
         self, kind: str, ins: Mapping[str, str | Sequence[str]], slot: str = "Out", /,
         last: bool = False, **attrs: Any,
     ) -> str:  # fmt: skip
-        """Append an op; the name of its output. last: that is the output of the op that is
-        raised.
-        """
+        """Append an op; returns the name of its output. last: it is the output of the replaced op."""
         held = {s: (n,) if isinstance(n, str) else tuple(n) for s, n in ins.items()}
-        if kind != "reshape2":  # a number that is fed or persists
+        if kind != "reshape2":  # a number that is fed or persistable
             held = {
                 s: tuple(n if self.shape(n) else self.reshaped(n, (1,)) for n in names)
                 for s, names in held.items()
@@ -263,7 +257,7 @@ class Place:
             if other.name == slot or other.optional or other.many:
                 continue
             same = other.name.removesuffix("Out")
-            if same != other.name and same in held:  # the running mean, as it was
+            if same != other.name and same in held:  # the running mean, unchanged
                 outs[other.name] = held[same]
                 continue
             side = self.source.fresh(f"{name}.{other.name.lower()}")
@@ -286,13 +280,13 @@ class Place:
         return Spec(var.shape, var.dtype)
 
     def reshaped(self, name: str, sizes: Sequence[Any], last: bool = False) -> str:
-        """A value in this shape, of which at most one size is open."""
+        """A value in this shape, with at most one open size."""
         if tuple(sizes) == self.dims(name) and not last:
             return name
         own = self.dims(name)
         wanted: list[int] = []
         for at, n in enumerate(sizes):
-            # 0: the size that it has there
+            # 0: the existing size
             if isinstance(n, int) and n >= 0:
                 wanted.append(n)
             else:
@@ -309,7 +303,7 @@ class Place:
         return name
 
     def moved(self, name: str, kind: str, last: bool = False, **attrs: Any) -> str:
-        """A value with its elements moved about; Paddle moves no truth values, so these go as
+        """A value with its elements moved; Paddle cannot move bools, so these are converted to
         numbers.
         """
         if self.var(name).dtype != "bool":
@@ -320,7 +314,7 @@ class Place:
         return self.add("cast", {"X": there}, last=last, in_dtype=codes[1], out_dtype=codes[0])
 
     def finish(self, name: str) -> None:
-        """Have the last op write the output, or hand this value on."""
+        """Make the last op write the output, or pass this value on."""
         if not self.ops or name not in self.made:
             self.add("assign", {"X": name}, last=True)
             return
@@ -335,7 +329,7 @@ class Place:
         self.ops[at] = replace(op, outputs=FrozenMap(outs))
 
     def beside(self, name: str, dtype: str | None = None) -> str:
-        """A variable like an output, for what nothing needs or has another type."""
+        """A variable like an output, for a result that nothing needs or that has another type."""
         var, found = self.source.vars.get(name), self.source.fresh(f"{self.out.name}.beside")
         if var is None:
             raise Refused("a result that nothing reads has no type")
@@ -345,12 +339,12 @@ class Place:
     def append(
         self, kind: str, ins: Mapping[str, Any], outs: Mapping[str, Any], **attrs: Any
     ) -> None:
-        """Append an op whose outputs have their names and declarations already."""
+        """Append an op whose outputs already have names and declarations."""
         self.ops.append(self.builder.op(kind, ins, outs, None, self.op, **attrs))
 
     @property
     def reads(self) -> list[str]:
-        """What the new ops need of the old program."""
+        """The parts of the old program that the new ops need."""
         found: dict[str, None] = {}
         own: set[str] = set()
         for op in self.ops:
@@ -360,8 +354,8 @@ class Place:
 
 
 def _placed(inner: Sequence[Any], outer: Sequence[Any]) -> tuple[int, ...] | None:
-    """Where the axes of a value stand after a reshape that only adds or takes axes of size 1; those
-    that go stand at the next one.
+    """The new positions of a value's axes after a reshape that only adds or removes axes of size 1;
+    removed ones map to the next axis.
     """
     found, at = [], 0
     for n in inner:

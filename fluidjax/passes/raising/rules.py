@@ -1,6 +1,4 @@
-"""Which ops of Fluid's each op of JAX's is by itself. Larger patterns are tried first
-(patterns.py).
-"""
+"""The conversion of single ops of JAX's to Fluid's. Larger patterns are tried first (patterns.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from .place import Place
 Build = Callable[[Place], None]
 SINGLE: dict[str, Build] = {}
 _LARGEST = 3.4028234663852886e38
-HELD = ("float32", "int32", "int64", "bool")  # what assign_value holds
+HELD = ("float32", "int32", "int64", "bool")  # dtypes of assign_value
 
 
 def single(*kinds: str) -> Callable[[Build], Build]:
@@ -55,7 +53,7 @@ def erfc(place: Place) -> None:
 
 @single("expm1")
 def expm1(place: Place) -> None:
-    """tanh(x / 2) (exp(x) + 1), which loses nothing of small x."""
+    """tanh(x / 2) (exp(x) + 1), which is accurate for small x."""
     x = place.op.input("X")[0]
     half = place.add("tanh", {"X": place.add("scale", {"X": x}, scale=0.5)})
     more = place.add("scale", {"X": place.add("exp", {"X": x})}, scale=1.0, bias=1.0)
@@ -73,7 +71,7 @@ def is_finite(place: Place) -> None:
 
 @single("dim_as_value")
 def dim_as_value(place: Place) -> None:
-    """An open size as a number, where something that is fed has it."""
+    """An open size as a number, if a feed has it."""
     dim = place.op.attrs["dim"]
     for name, var in place.source.vars.items():
         if var.is_data and dim in var.dims:
@@ -126,7 +124,7 @@ def binary(place: Place) -> None:
         any(place.dims(n) != place.dims(place.out.name) for n in op.reads)
         and len(list(op.reads)) == 2
     ):
-        # a number that is spread makes the other operand larger
+        # a broadcast number enlarges the other operand
         x, y = (
             None if place.dims(o) != place.dims(place.out.name) else n
             for n, o in ((x, op.input("Y")[0]), (y, op.input("X")[0]))
@@ -161,7 +159,7 @@ def _number(place: Place, op: OpDesc, value: Any, beside: str) -> str:
 
 
 def _by_number(place: Place, kind: str, x: str, n: float, swapped: bool) -> bool:
-    """An op of one array and a number; False where Fluid has none of its own."""
+    """An op of one array and a number; False if Fluid has no such op."""
     scale: dict[str, float] | None = None
     if kind == "add":
         scale = {"scale": 1.0, "bias": n}
@@ -196,7 +194,7 @@ def _by_number(place: Place, kind: str, x: str, n: float, swapped: bool) -> bool
 
 
 def _elementwise(place: Place, kind: str, x: str, y: str) -> None:
-    """Of two arrays; one that is spread over the other's axes is taken as it was before."""
+    """An op of two arrays; one that is broadcast over the other's axes is used before broadcasting."""
     whole = place.dims(place.out.name)
     if place.dims(x) != whole or _is_spread(place, x):
         if kind in _SWAPPED and place.dims(y) == whole and not _is_spread(place, y):
@@ -234,8 +232,8 @@ def _joined(place: Place, kind: str, x: str, y: str) -> None:
 
 
 def aligned(place: Place, x: str, y: str) -> tuple[str, int]:
-    """`y` as an elementwise op takes it beside `x`: without the axes along which it is spread, and
-    the axis at which it begins.
+    """`y` in the form for an elementwise op with `x`: without its broadcast axes, and the axis at
+    which it begins.
     """
     if place.dims(x) == place.dims(y) and not _is_spread(place, y):
         return y, -1
@@ -250,7 +248,7 @@ def aligned(place: Place, x: str, y: str) -> tuple[str, int]:
         return place.reshaped(source, sizes), axes[0]
     if tuple(sorted(axes)) != axes:
         raise Refused(f"{y!r} is spread with its axes in another order")
-    # axes between those of its own have size 1
+    # axes between its own have size 1
     own = dict(zip(axes, sizes, strict=True))
     span = range(axes[0], axes[-1] + 1)
     small = place.reshaped(source, [own.get(a, 1) for a in span])
@@ -377,8 +375,8 @@ def reduction(place: Place) -> None:
 
 
 def reduced(place: Place, kind: str, x: str, axes: Sequence[int]) -> str:
-    """A reduction over axes, which go. Paddle 1.8.5 reduces arrays of at most four dimensions
-    right, so neighbours of larger ones are joined.
+    """A reduction that removes axes. Paddle 1.8.5 reduces correctly only up to four dimensions, so
+    adjacent axes of larger arrays are merged.
     """
     dims = place.dims(x)
     if len(axes) == len(dims):
@@ -436,7 +434,7 @@ def full(place: Place) -> None:
 
 
 def _full_like(place: Place, sizes: Sequence[Any], value: float) -> None:
-    """A number repeated, where one size is that of a fed array."""
+    """A number repeated, if one size is that of a fed array."""
     unknown = [at for at, n in enumerate(sizes) if not isinstance(n, int)]
     for name, var in place.source.vars.items():
         if len(unknown) == 1 and var.is_data and sizes[unknown[0]] in place.dims(name):
@@ -533,7 +531,7 @@ def dot_general(place: Place) -> None:
                 "mul", {"X": x, "Y": y}, last=True, x_num_col_dims=len(free), y_num_col_dims=len(yc)
             )
             return
-        # axes of size 1 stand where there are none
+        # missing axes become axes of size 1
         x = place.reshaped(
             x, [*((1,) if not free else ()), *place.dims(x), *((1,) if not xc else ())]
         )
@@ -565,7 +563,9 @@ def _transposed_to(place: Place, name: str, order: Sequence[int]) -> str:
 def _matrices(
     place: Place, name: str, batch: list[int], contract: list[int], contract_last: bool
 ) -> str:
-    """An operand as matrices: its batch axes, and one axis each for what is free and contracted."""
+    """An operand as matrices: its batch axes, and one axis each for the free and the contracted
+    axes.
+    """
     rank = len(place.shape(name))
     free = [a for a in range(rank) if a not in batch and a not in contract]
     order = [*batch, *free, *contract] if contract_last else [*batch, *contract, *free]
@@ -612,7 +612,7 @@ def conv(place: Place) -> None:
     kind = "conv2d"
     if len(spatial) == 3:
         kind = "conv3d"
-        # Paddle's transposed one knows the names of images alone
+        # Paddle's transposed convolution supports only the formats of images
         layout = layout if dilated else {"NHWC": "NDHWC", "NCHW": "NCDHW"}[layout]
     held = {"dilations": dilations, "groups": groups, "data_format": layout}
     if dilated:
@@ -638,7 +638,7 @@ def _with_height(place: Place, name: str, at: int) -> str:
 def _transposed(
     place: Place, kind: str, x: str, w: str, padding: Sequence[int], strides: Sequence[int], held: dict[str, Any]
 ) -> str:  # fmt: skip
-    """A convolution whose input is dilated: Paddle's transposed one, with the kernel backwards; of
+    """A convolution with a dilated input: Paddle's transposed one, with the kernel reversed; with
     groups, Paddle's kernel has the inputs of all and the outputs of one.
     """
     size, groups, rank = place.dims(w), held["groups"], len(place.dims(w)) - 2
@@ -653,7 +653,7 @@ def _transposed(
         f"{kind}_transpose", {"Input": x, "Filter": w}, "Output", strides=list(strides),
         paddings=[max(n, 0) for n in paddings], **held,
     )  # fmt: skip
-    beyond = [max(-n, 0) for n in paddings]  # where no window meets the input
+    beyond = [max(-n, 0) for n in paddings]  # if no window meets the input
     if any(beyond):
         around = [0, 0, 0, 0, *beyond] if held["data_format"][1] == "C" else [0, 0, *beyond, 0, 0]
         found = place.add("pad", {"X": found}, paddings=around, pad_value=0.0)
@@ -662,7 +662,7 @@ def _transposed(
 
 @single("gather")
 def gather(place: Place) -> None:
-    """Entries along one axis: those of known indices, or of computed ones along the first."""
+    """Entries along one axis: at known indices, or at computed ones along the first."""
     attrs, (x,), (index,) = place.op.attrs, place.op.input("X"), place.op.input("Indices")
     axes, sizes = tuple(attrs.get("collapsed_slice_dims", ())), attrs["slice_sizes"]
     dims = place.dims(x)
@@ -691,7 +691,7 @@ def gather(place: Place) -> None:
 
 
 def _rows_of(place: Place, x: str, index: str, at: int) -> None:
-    """Entries along the first axis by computed indices, which stand before what they hold."""
+    """Entries along the first axis by computed indices, whose axes come first in the result."""
     out, width = place.dims(place.out.name), len(place.dims(x)) - 1
     last = len(place.shape(place.out.name))
     if at or list(place.op.attrs.get("offset_dims", ())) != list(range(last - width, last)):
@@ -705,7 +705,9 @@ def _rows_of(place: Place, x: str, index: str, at: int) -> None:
 
 
 def counted(place: Place, index: str, size: int) -> str:
-    """An index from the beginning: JAX counts negative ones from the end, and Fluid has none."""
+    """An index counted from the beginning: JAX counts negative ones from the end, Fluid does not
+    support them.
+    """
     op = place.source.makers.get(index)
     if op is None or op.type != "jax.select_n":
         return index
@@ -718,7 +720,7 @@ def counted(place: Place, index: str, size: int) -> str:
 
 
 def as_int64(place: Place, name: str) -> str:
-    """Whole numbers as the ids that Fluid takes."""
+    """Integers in the dtype of Fluid's ids."""
     kind = place.var(name).dtype
     if kind == "int64":
         return name
@@ -750,8 +752,8 @@ def min_pool(place: Place) -> None:
 def pool(
     place: Place, op: OpDesc, kind: str, last: bool = False, of: str | None = None, **attrs: Any
 ) -> str:
-    """Windows over the two or three spatial axes of an image; over one, as of an image of height 1.
-    of: the value, where it is not the op's own.
+    """Windows over the two or three spatial axes of an image; over one axis, as for an image of
+    height 1. of: the value, default the op's own.
     """
     given, x = op.attrs, of or op.input("X")[0]
     if given.get("base_dilation") or given.get("window_dilation"):
@@ -762,7 +764,7 @@ def pool(
     moved = [a for a, n in enumerate(window) if n != 1 or strides[a] != 1]
     rank, pads = len(window), given["padding"]
     if rank == 3 and len(moved) == 1 and moved[0]:
-        # an axis of height before it
+        # with an axis of height before it
         held = {
             name: (*given[name][: moved[0]], 1, *given[name][moved[0] :])
             for name in ("window_dimensions", "window_strides")
@@ -790,8 +792,8 @@ def pool(
 def _pool_of_many(
     place: Place, op: OpDesc, kind: str, first: int, last: bool, x: str, **attrs: Any
 ) -> str:
-    """Windows over two neighbouring axes of an array that is no image: what stands before them are
-    samples, what stands behind channels.
+    """Windows over two adjacent axes of an array that is not an image: axes before them are
+    samples, axes after them channels.
     """
     given, dims = op.attrs, place.dims(x)
     pads = given["padding"]

@@ -1,5 +1,5 @@
-"""Both sides of a place run on random inputs: the ops of JAX's, and those of Fluid's that are to
-replace them.
+"""Trials on random inputs of both sides of a conversion: JAX's ops, and the Fluid ops that replace
+them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from ..match import Refused
 from .place import Place, Source, evaluate
 
 TOLERANCE = 1e-5
-SCALES = (1.0, 40.0)  # of the inputs: exponentials saturate at the greater one
+SCALES = (1.0, 40.0)  # scales of the inputs: exponentials saturate at the greater one
 
 
 @dataclass(frozen=True)
 class Raised:
-    """One place. rule: what it was taken for. op: the last op of JAX's; by: those of Fluid's that
-    stand there.
+    """One conversion. rule: its rule. op: the last op of JAX's; by: Fluid's replacements.
 
-    error: the greatest difference on random inputs over the scale of the result; 0 where every bit
-    is the same.
+    error: the greatest difference on random inputs over the scale of the result; 0 if all bits are
+    equal.
     """
 
     rule: str
@@ -44,8 +43,8 @@ class Raised:
 
 @dataclass(frozen=True)
 class RaisingCertificate:
-    """What raise_to_fluid did. places: what was raised, each with its error. left: the ops of
-    JAX's that stay, each with the reason.
+    """The record of raise_to_fluid. places: the conversions, each with its error. left: the
+    remaining ops of JAX's, each with the reason.
     """
 
     places: tuple[Raised, ...]
@@ -53,7 +52,7 @@ class RaisingCertificate:
 
     @property
     def error(self) -> float:
-        """The greatest of all."""
+        """The greatest error."""
         return max((p.error for p in self.places), default=0.0)
 
     def __str__(self) -> str:
@@ -66,14 +65,14 @@ class RaisingCertificate:
 
 
 class Trials:
-    """Measures places; equal ones (of the same ops and types) once."""
+    """Measures conversions; equal ones (with the same ops and types) once."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
         self.params = params
         self._known: dict[Any, float] = {}
 
     def error(self, place: Place) -> float:
-        """The difference of both sides. Raises Refused where it is more than rounding."""
+        """The difference of both sides. Raises Refused if it is more than rounding."""
         old = self._slice(place)
         key = self._key(place, old)
         if key not in self._known:
@@ -86,7 +85,7 @@ class Trials:
         return self._known[key]
 
     def _slice(self, place: Place) -> list[OpDesc]:
-        """The ops of JAX's between what the new ops read and the output."""
+        """JAX's ops between the new ops' inputs and the output."""
         stop, found = set(place.reads), dict[int, OpDesc]()
         stack = [*place.op.reads]
         found[place.op.uid] = place.op
@@ -168,7 +167,7 @@ class Trials:
         )
 
     def _given(self, source: Source, name: str, var: VarDesc, scale: float) -> np.ndarray:
-        """The value of what the state alone decides, a random one of all else."""
+        """The value of a variable that depends on the state alone, a random value for any other."""
         if name in source.makers and source.stored(name):
             ops, stack = dict[int, OpDesc](), [name]
             while stack:
@@ -208,13 +207,13 @@ def _shaped(
 
 
 def _sizes(texts: Iterable[str]) -> dict[str, int]:
-    """A size for every name in these texts; the same one wherever it stands."""
+    """A size for every name in these texts; equal names get equal sizes."""
     words = {w for text in texts for w in dims.symbols(text)}
     return {w: 2 + zlib.crc32(w.encode()) % 3 for w in words}
 
 
 def _difference(a: np.ndarray, b: np.ndarray) -> float:
-    """The greatest one over the scale of `a`; 0 where every bit is the same. Raises Refused."""
+    """The greatest difference over the scale of `a`; 0 if all bits are equal. Raises Refused."""
     if a.shape != b.shape or a.dtype != b.dtype:
         raise Refused(f"it gives {b.dtype}{list(b.shape)}, not {a.dtype}{list(a.shape)}")
     if a.tobytes() == b.tobytes():
