@@ -37,6 +37,8 @@ class Names:
         self.called: dict[
             str, str
         ] = {}  # what a value is called in the file, where a rule did not know
+        # sizes of inputs that the program leaves open: their texts, of which axis
+        self.open_axes: list[tuple[str, Value, int]] = []
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def new(self, wish: str) -> str:
@@ -307,14 +309,15 @@ class Graph:
             shape[axis] = -1 if -1 in along else sum(along)
         return self.add("Concat", *parts, shape=None if shape is None else tuple(shape), axis=axis)
 
-    def split(self, x: Value, axis: int, sections: Sequence[int]) -> list[Value]:
+    def split(self, x: Value, axis: int, sections: Sequence[Size]) -> list[Value]:
         axis %= x.rank
+        known = [n if isinstance(n, int) else -1 for n in sections]
         outs = [
-            (x.dtype, tuple(n if a == axis else m for a, m in enumerate(x.sizes))) for n in sections
+            (x.dtype, tuple(n if a == axis else m for a, m in enumerate(x.sizes))) for n in known
         ]
         if len(outs) == 1:
             return [x]
-        return self.many("Split", [x, self.ints(*sections)], outs, axis=axis)
+        return self.many("Split", [x, self.vector(sections)], outs, axis=axis)
 
     def expand(self, x: Value, sizes: Sequence[Size]) -> Value:
         shape = tuple(n if isinstance(n, int) else -1 for n in sizes)

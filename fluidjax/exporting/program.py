@@ -13,6 +13,7 @@ import numpy as np
 from ..base.dtypes import numpy_dtype
 from ..errors import FluidError
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
+from ..lower.open import open_attrs
 from ..ops.registry import REGISTRY
 from .graph import Graph
 from .rules import Op, Rule, table
@@ -191,6 +192,8 @@ class Exporter:
         """What an op makes of constants alone, computed by the op itself."""
         definition = REGISTRY.get(op.type)
         if definition is None or definition.fn is None or definition.random or op.blocks:
+            return None
+        if open_attrs(op):
             return None
         found: dict[str, Any] = {}
         size = 0

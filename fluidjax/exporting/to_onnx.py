@@ -91,10 +91,11 @@ def _input(
     if var.lod_level and wish is None and _knows_sequences(exporter.desc):
         _ragged(exporter, var, dtype, open_sizes)
         return
-    exporter.given(name, dtype, shape)
+    given, texts = exporter.given(name, dtype, shape), var.dims or ("",) * len(sizes)
+    exporter.graph.names.open_axes += [(text, given, i) for i, text in enumerate(texts) if text]
     open_sizes[name] = {
-        i: n if isinstance(n, str) else ("batch" if i == 0 and alone else f"{name}.{i}")
-        for i, n in enumerate(sizes)
+        i: n if isinstance(n, str) else text or ("batch" if i == 0 and alone else f"{name}.{i}")
+        for i, (n, text) in enumerate(zip(sizes, texts, strict=True))
         if isinstance(n, str) or n < 0
     }
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import linen, nnx
-from jax import lax
+from jax import export, lax
 
 import fluidjax as fluid
 from fluidjax.exporting import ExportError
@@ -19,7 +19,7 @@ from tests.tracing.functions import CASES
 
 from .beside import session
 
-pytest.importorskip("onnx", reason="pip install 'fluidjax[export]'")
+onnx = pytest.importorskip("onnx", reason="pip install 'fluidjax[export]'")
 pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 
 RNG = np.random.RandomState(0)
@@ -163,6 +163,39 @@ def test_as_jax_computes_it(function: Any, args: Any, tmp_path: Path) -> None:
     for name, value in zip(traced.fetches, want, strict=True):
         np.testing.assert_allclose(got[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
         assert got[name].dtype == value.dtype and got[name].shape == value.shape
+
+
+def grows(x: Any) -> Any:
+    """Sizes that follow from open ones, in every attribute that holds sizes."""
+    n, m = x.shape
+    h = jnp.pad(x, ((1, 2), (0, n)))  # n + 3 rows
+    halves = jnp.reshape(jnp.concatenate([x, x], 0), (n, 2 * m))
+    even = x[: n // 2 * 2].reshape(n // 2, 2, m).sum(1)
+    back = lax.rev(lax.dynamic_slice(h, (1, 0), (n, m)), (0,))
+    grid = jnp.arange(n)[:, None] * jnp.ones((n, m), "int32") + n
+    means = x.sum(0) / n, lax.fori_loop(0, 3, lambda i, v: v + jnp.full((n, m), 0.5), x)
+    rows = lax.scan(lambda c, r: (c + r[0], c * jnp.ones((n,))), x[0, 0], x)
+    picked = x[:, 1], x[-1], jnp.tile(x, (1, 2)), jnp.sort(x, 0)
+    pooled = lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 1), "VALID")
+    return h, halves, even, back, grid, means, rows, picked, pooled, x @ x.T
+
+
+@pytest.mark.parametrize("sizes", ["n, 3", "n, m", "2*k + 1, m"])
+def test_sizes_stay_open(sizes: str, tmp_path: Path) -> None:
+    """Also those that are computed of them, and in blocks."""
+    shape = export.symbolic_shape(sizes, constraints=["n >= 3"] if "n" in sizes else ["k >= 1"])
+    traced = fluid.trace(grows, jax.ShapeDtypeStruct(shape, jnp.float32))
+    path = tmp_path / "f.onnx"
+    fluid.export(traced, path)
+    onnx.checker.check_model(str(path), full_check=True)
+    running = session(path)
+    names = [o.name for o in running.get_outputs()]
+    for rows, columns in ((3, 3), (5, 3), (7, 3 if "3" in sizes else 4)):
+        x = normal(rows, columns)
+        found = dict(zip(names, running.run(None, {"x": x}), strict=True))
+        for name, want in zip(traced.fetches, jax.tree.leaves(grows(x)), strict=True):
+            assert found[name].shape == want.shape and found[name].dtype == want.dtype
+            np.testing.assert_allclose(found[name], want, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 # Of the functions that tracing is tested with, those whose ops all have rules; the rest draw at

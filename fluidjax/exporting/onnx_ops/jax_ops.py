@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import Graph, Value
+from ..graph import Graph, Size, Value
+from ..open_sizes import shape_of, size, sizes, taken_whole
 from ..rules import RULES, Op, rule
 from ..values import Lacking
 from .control import own, scalar
@@ -168,10 +169,25 @@ def convert(g: Graph, op: Op) -> Value:
 
 @rule("jax.full")
 def full(g: Graph, op: Op) -> Value:
-    dtype, shape = str(op.attr("dtype")), [int(n) for n in op.attr("shape")]
+    dtype, shape = str(op.attr("dtype")), sizes(g, op.attr("shape"))
     if op.has("Value"):
         return g.expand(g.cast(op["Value"], dtype), shape)
     return g.filled(op.attr("value"), dtype, shape)
+
+
+@rule("jax.iota")
+def iota(g: Graph, op: Op) -> Value:
+    shape, axis = sizes(g, op.attr("shape")), int(op.attr("dimension"))
+    row = g.cast(g.count(shape[axis]), str(op.attr("dtype")))
+    row = g.unsqueeze(row, [a for a in range(len(shape)) if a != axis])
+    return g.expand(row, [1 if a == axis else n for a, n in enumerate(shape)])
+
+
+@rule("jax.dim_as_value")
+def dim_as_value(g: Graph, op: Op) -> Value:
+    found = size(g, op.attr("dim"))
+    value = g.constant(found, "int64") if isinstance(found, int) else g.reshape(found, [])
+    return g.cast(value, str(op.attr("dtype")))
 
 
 # shapes
@@ -181,7 +197,7 @@ def full(g: Graph, op: Op) -> Value:
 def reshape(g: Graph, op: Op) -> Value:
     if op.attr("dimensions"):
         raise Lacking("it reads its elements in another order")
-    return g.reshape(op["X"], [int(n) for n in op.attr("new_sizes")])
+    return g.reshape(op["X"], sizes(g, op.attr("new_sizes")))
 
 
 @rule("jax.transpose")
@@ -201,10 +217,15 @@ def expand_dims(g: Graph, op: Op) -> Value:
 
 @rule("jax.broadcast_in_dim")
 def broadcast_in_dim(g: Graph, op: Op) -> Value:
-    x, shape = op["X"], [int(n) for n in op.attr("shape")]
+    x, shape = op["X"], sizes(g, op.attr("shape"))
     axes = list(op.attr("broadcast_dimensions"))
-    wide = g.reshape(x, [x.sizes[axes.index(a)] if a in axes else 1 for a in range(len(shape))])
-    return wide if list(wide.sizes) == shape else g.expand(wide, shape)
+    wide = g.unsqueeze(x, [a for a in range(len(shape)) if a not in axes])
+    # what has several entries, or is open, is as long as it shall be
+    more = [n if m == 1 else 1 for n, m in zip(shape, wide.sizes, strict=True)]
+    if all(n == 1 for n in more):
+        return wide
+    made = g.expand(wide, more)
+    return Value(made.name, made.dtype, shape_of(shape))
 
 
 @rule("jax.concatenate")
@@ -219,17 +240,17 @@ def barrier(g: Graph, op: Op) -> dict[str, Any]:
 
 @rule("jax.split")
 def split(g: Graph, op: Op) -> dict[str, Any]:
-    return {"Out": g.split(op["X"], int(op.attr("axis")), [int(n) for n in op.attr("sizes")])}
+    return {"Out": g.split(op["X"], int(op.attr("axis")), sizes(g, op.attr("sizes")))}
 
 
 @rule("jax.slice")
 def sliced(g: Graph, op: Op) -> Value:
     x = op["X"]
     starts, ends = op.attr("start_indices"), op.attr("limit_indices")
-    steps = op.attr("strides") or [1] * x.rank
+    steps, all_of = op.attr("strides") or [1] * x.rank, taken_whole(op, "X", ends)
     for axis, (a, b, s) in enumerate(zip(starts, ends, steps, strict=True)):
-        if (a, b, s) != (0, x.sizes[axis], 1):
-            x = g.slice(x, axis, int(a), int(b), int(s))
+        if (str(a), all_of[axis], s) != ("0", True, 1):
+            x = g.slice(x, axis, size(g, a), size(g, b), int(s))
     return x
 
 
@@ -244,33 +265,48 @@ def reverse(g: Graph, op: Op) -> Value:
 
 @rule("jax.pad")
 def pad(g: Graph, op: Op) -> Value:
-    x, low, high = op["X"], list(op.attr("low")), list(op.attr("high"))
+    x, low, high = op["X"], sizes(g, op.attr("low")), sizes(g, op.attr("high"))
     if any(op.attr("interior")):
         raise Lacking("it pads between elements")
     value = op.get("Value")
     value = g.number(op.attr("value"), x) if value is None else g.reshape(value, [])
-    shape = tuple(n + a + b for n, a, b in zip(x.sizes, low, high, strict=True))
-    return g.add("Pad", x, g.ints(*low, *high), value, shape=shape, mode="constant")
+    shape = tuple(
+        n + a + b if n >= 0 and isinstance(a, int) and isinstance(b, int) else -1
+        for n, a, b in zip(x.sizes, low, high, strict=True)
+    )
+    return g.add("Pad", x, g.vector([*low, *high]), value, shape=shape, mode="constant")
 
 
-def _starts(g: Graph, op: Op, x: Value, sizes: Sequence[int]) -> Value:
+def _starts(g: Graph, op: Op, x: Value, part: Sequence[Size]) -> Value:
     """Where a part of x begins, moved so that it lies within."""
     at = g.concat([g.reshape(g.cast(s, "int64"), [1]) for s in op.all("Starts")], 0)
-    most = g.ints(*(n - m for n, m in zip(x.sizes, sizes, strict=True)))
+    return _within(g, at, x, part)
+
+
+def _within(g: Graph, at: Value, x: Value, part: Sequence[Size]) -> Value:
+    if all(isinstance(n, int) and n >= 0 for n in (*x.sizes, *part)):
+        most = g.ints(*(n - m for n, m in zip(x.sizes, part, strict=True)))  # type: ignore[operator]
+    else:
+        most = g.minus(g.vector([g.size(x, a) for a in range(x.rank)]), g.vector(part))
     return g.binary("Min", g.binary("Max", at, g.ints(0)), most)
+
+
+def _part(g: Graph, x: Value, at: Value, part: Sequence[Size]) -> Value:
+    ends, axes = g.plus(at, g.vector(part)), g.ints(*range(x.rank))
+    return g.add("Slice", x, at, ends, axes, shape=shape_of(part))
 
 
 @rule("jax.dynamic_slice")
 def dynamic_slice(g: Graph, op: Op) -> Value:
-    x, sizes = op["X"], [int(n) for n in op.attr("slice_sizes")]
-    at = _starts(g, op, x, sizes)
-    ends = g.plus(at, g.ints(*sizes))
-    return g.add("Slice", x, at, ends, g.ints(*range(x.rank)), shape=tuple(sizes))
+    x, part = op["X"], sizes(g, op.attr("slice_sizes"))
+    return _part(g, x, _starts(g, op, x, part), part)
 
 
 @rule("jax.dynamic_update_slice")
 def dynamic_update_slice(g: Graph, op: Op) -> Value:
     x, part = op["X"], op["Update"]
+    if min(part.sizes, default=0) < 0:
+        raise Lacking("what it writes has an open size", "fix that size")
     places = np.stack(np.meshgrid(*(np.arange(n) for n in part.sizes), indexing="ij"), -1)
     at = g.plus(g.constant(places, np.int64), _starts(g, op, x, part.sizes))
     return g.like("ScatterND", x, at, part)
@@ -356,7 +392,7 @@ def sort(g: Graph, op: Op) -> dict[str, Any]:
         raise Lacking("it sorts by several keys")
     x = parts[0]
     outs = [(x.dtype, x.shape), ("int64", x.shape)]
-    first, order = g.many("TopK", [x, g.ints(x.sizes[axis])], outs, axis=axis, largest=0)
+    first, order = g.many("TopK", [x, g.vector([g.size(x, axis)])], outs, axis=axis, largest=0)
     rest = [g.add("GatherElements", p, order, shape=p.shape, axis=axis) for p in parts[1:]]
     return {"Out": [first, *rest]}
 
@@ -377,9 +413,11 @@ def conv(g: Graph, op: Op) -> Value:
     spatial = [c for c in lhs if c not in "NC"]
     if int(op.attr("batch_group_count")) != 1:
         raise Lacking("it counts groups of the batch, as gradients do")
-    pads = [int(n) for n in op.attr("padding")]
+    pads = _numbers(op, "padding")
     x = g.transpose(x, [lhs.index(c) for c in ("N", "C", *spatial)])
     w = g.transpose(w, [rhs.index(c) for c in ("O", "I", *spatial)])
+    if min(w.sizes, default=0) < 0:
+        raise Lacking("its filter has an open size", "fix that size")
     strides = [int(n) for n in op.attr("window_strides")]
     dilations = [int(n) for n in op.attr("rhs_dilation") or ()] or [1] * len(spatial)
     order = ["N", "C", *spatial]
@@ -389,17 +427,25 @@ def conv(g: Graph, op: Op) -> Value:
         return g.transpose(made, [order.index(c) for c in given])
     if min(pads, default=0) < 0:
         raise Lacking("its padding is negative")
-    sizes = [
-        (n + a + b - d * (k - 1) - 1) // s + 1
+    windows = [
+        -1 if n < 0 else (n + a + b - d * (k - 1) - 1) // s + 1
         for n, k, s, d, a, b in zip(
             x.sizes[2:], w.sizes[2:], strides, dilations, pads[::2], pads[1::2], strict=True
         )
     ]
     made = g.add(
-        "Conv", x, w, shape=(x.sizes[0], w.sizes[0], *sizes), strides=strides, dilations=dilations,
+        "Conv", x, w, shape=(x.sizes[0], w.sizes[0], *windows), strides=strides, dilations=dilations,
         group=int(op.attr("feature_group_count")), kernel_shape=list(w.sizes[2:]), pads=[*pads[::2], *pads[1::2]],
     )  # fmt: skip
     return g.transpose(made, [order.index(c) for c in given])
+
+
+def _numbers(op: Op, name: str) -> list[int]:
+    """An attribute of sizes. Raises Lacking where one is open."""
+    found = list(op.attr(name))
+    if any(isinstance(n, str) and not n.lstrip("-").isdigit() for n in found):
+        raise Lacking(f"its {name} depends on a size that is open", "fix that size")
+    return [int(n) for n in found]
 
 
 def _transposed(
@@ -425,28 +471,30 @@ def _transposed(
     w = g.transpose(w, [1, 0, *range(2, w.rank)])
     more = [max(-b, 0) for b in behind]
     ends = [max(b, 0) for b in behind]
-    sizes = [
-        (n - 1) * s + r + 1 - b - e + m
+    whole = [
+        -1 if n < 0 else (n - 1) * s + r + 1 - b - e + m
         for n, s, r, b, e, m in zip(x.sizes[2:], apart, reach, before, ends, more, strict=True)
     ]
     return g.add(
-        "ConvTranspose", x, w, shape=(x.sizes[0], w.sizes[1], *sizes), strides=apart, dilations=dilations,
+        "ConvTranspose", x, w, shape=(x.sizes[0], w.sizes[1], *whole), strides=apart, dilations=dilations,
         kernel_shape=list(w.sizes[2:]), pads=[*before, *ends], output_padding=more,
     )  # fmt: skip
 
 
 @rule("jax.tile")
 def tile(g: Graph, op: Op) -> Value:
-    x, reps = op["X"], [int(n) for n in op.attr("reps")]
-    shape = tuple(n * r for n, r in zip(x.sizes, reps, strict=True))
-    return g.add("Tile", x, g.ints(*reps), shape=shape)
+    x, reps = op["X"], sizes(g, op.attr("reps"))
+    shape = tuple(
+        n * r if n >= 0 and isinstance(r, int) else -1 for n, r in zip(x.sizes, reps, strict=True)
+    )
+    return g.add("Tile", x, g.vector(reps), shape=shape)
 
 
 @rule("jax.reduce_window_max", "jax.reduce_window_sum")
 def reduce_window(g: Graph, op: Op) -> Value:
     x = op["X"]
-    window, strides = list(op.attr("window_dimensions")), list(op.attr("window_strides"))
-    pads = [int(n) for n in op.attr("padding")]
+    window, strides = _numbers(op, "window_dimensions"), list(op.attr("window_strides"))
+    pads = _numbers(op, "padding")
     before, behind = pads[::2], pads[1::2]
     for name in ("base_dilation", "window_dilation"):
         if any(n != 1 for n in op.attr(name) or ()):
@@ -458,21 +506,26 @@ def reduce_window(g: Graph, op: Op) -> Value:
         raise Lacking("its elements are whole numbers, or its padding is as wide as its windows")
     rest = [a for a in range(x.rank) if a not in moved]
     transposed = g.transpose(x, [*rest, *moved])
-    lead = [x.sizes[a] for a in rest]
+    lead = [g.size(x, a) for a in rest]
     flat = transposed
     if len(rest) != 2:
-        flat = g.reshape(flat, [int(np.prod(lead)), 1, *flat.sizes[len(rest) :]])
-    sizes = [(x.sizes[a] + before[a] + behind[a] - window[a]) // strides[a] + 1 for a in moved]
+        each = [g.size(flat, a) for a in range(len(rest), x.rank)]
+        flat = g.reshape(flat, [g.multiplied(lead), 1, *each])
+    counts = [
+        -1 if x.sizes[a] < 0 else (x.sizes[a] + before[a] + behind[a] - window[a]) // strides[a] + 1
+        for a in moved
+    ]
     is_max = op.type == "jax.reduce_window_max"
     attrs: dict[str, Any] = {} if is_max else {"count_include_pad": 1}
     made = g.add(
-        "MaxPool" if is_max else "AveragePool", flat, shape=(*flat.sizes[:2], *sizes),
+        "MaxPool" if is_max else "AveragePool", flat, shape=(*flat.sizes[:2], *counts),
         kernel_shape=[window[a] for a in moved], strides=[strides[a] for a in moved],
         pads=[*(before[a] for a in moved), *(behind[a] for a in moved)], **attrs,
     )  # fmt: skip
     if not is_max:
         made = g.times(made, float(np.prod([window[a] for a in moved])))
-    made = g.reshape(made, [*lead, *sizes])
+    if len(rest) != 2:
+        made = g.reshape(made, [*lead, *(g.size(made, 2 + i) for i in range(len(moved)))])
     order = [*rest, *moved]
     return g.transpose(made, [order.index(a) for a in range(x.rank)])
 
@@ -482,25 +535,28 @@ def gather(g: Graph, op: Op) -> Value:
     """What indexing by arrays makes: whole slices but for the axes that are indexed."""
     x, index = op["X"], g.cast(op["Indices"], "int64")
     offsets, gone = list(op.attr("offset_dims")), list(op.attr("collapsed_slice_dims"))
-    axes, sizes = list(op.attr("start_index_map")), list(op.attr("slice_sizes"))
+    axes, parts = list(op.attr("start_index_map")), list(op.attr("slice_sizes"))
+    all_of, one = taken_whole(op, "X", parts), [str(n) == "1" for n in parts]
     along, clipped = (
         list(op.attr("operand_batching_dims") or ()),
         "clip" in str(op.attr("mode")).lower(),
     )
     # an axis that is taken whole begins at 0; one of which a single entry stays is put back below
-    found = [i for i, a in enumerate(axes) if not (clipped and sizes[a] == x.sizes[a] != 1)]
+    found = [i for i, a in enumerate(axes) if not (clipped and all_of[a] and not one[a])]
     if len(found) < len(axes):
         index = g.gather(index, g.ints(*found), -1)
         axes = [axes[i] for i in found]
-    stays = [a for a in axes if sizes[a] == 1 and a not in gone and a not in along]
+    stays = [a for a in axes if one[a] and a not in gone and a not in along]
     left = [a for a in range(x.rank) if a not in gone and a not in along]
     back = [offsets[left.index(a)] for a in stays]
     offsets, gone = [n for n in offsets if n not in back], sorted([*gone, *stays])
-    whole = all(s == 1 if a in gone or a in along else s == x.sizes[a] for a, s in enumerate(sizes))
+    whole = all((one if a in gone or a in along else all_of)[a] for a in range(x.rank))
     if not axes or sorted(axes) != sorted(gone) or not whole or (along and back):
+        if op["Indices"].rank == 1 and "fill" not in str(op.attr("mode")).lower():
+            return _one_part(g, op)
         raise Lacking("it takes parts of slices", "index whole rows")
     if clipped:
-        most = g.ints(*(x.sizes[a] - 1 for a in axes))
+        most = g.minus(g.vector([g.size(x, a) for a in axes]), 1)
         index = g.binary("Min", g.binary("Max", index, g.ints(0)), most)
     if along:
         (axis,) = axes
@@ -532,6 +588,18 @@ def gather(g: Graph, op: Op) -> Value:
         if i not in back
     ]
     return g.unsqueeze(g.transpose(made, [have.index(w) for w in wanted]), back)
+
+
+def _one_part(g: Graph, op: Op) -> Value:
+    """A gather of one part of its input."""
+    x, index = op["X"], g.cast(op["Indices"], "int64")
+    part, axes = sizes(g, op.attr("slice_sizes")), list(op.attr("start_index_map"))
+    each = [
+        g.slice(index, 0, i := axes.index(a), i + 1) if a in axes else g.ints(0)
+        for a in range(x.rank)
+    ]
+    at = _within(g, g.concat(each, 0), x, part)
+    return g.squeeze(_part(g, x, at, part), op.attr("collapsed_slice_dims"))
 
 
 # blocks, which are functions of their own
@@ -605,8 +673,9 @@ def scan(g: Graph, op: Op) -> dict[str, list[Value]]:
         goes = Value(g.names.new(f"{g.base}/goes"), "bool", ())
         inner.inputs = [number, goes, *carried]
         inner.outputs = [inner.add("Identity", goes, shape=()), *made]
-        outs = types + [(v.dtype, (int(length), *v.sizes)) for v in made[count:]]
-        limit = g.constant(int(length), np.int64)
+        turns = size(g, length)
+        outs = types + [(v.dtype, (*shape_of([turns]), *v.sizes)) for v in made[count:]]
+        limit = g.reshape(g.vector([turns]), [])
         found = g.many("Loop", [limit, g.constant(True), *init], outs, body=inner)
     return {"Carry": list(found[:count]), "Ys": list(found[count:])}
 
