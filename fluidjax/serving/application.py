@@ -214,8 +214,11 @@ class Application:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
             raise Refused(400, "content-length is a number")
-        if int(length) > most:
+        if len(length) > 18 or int(length) > most:
             raise large
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # a proxy may read where the body ends by the other one
+            raise Refused(400, "a body has a content-length or comes in chunks, not both")
         found = bytearray()
         try:
             async with asyncio.timeout(seconds):

@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import FluidValueError
 from .application import Application
@@ -63,10 +65,25 @@ def serve(
                 signal.signal(number, before)
 
 
+_NO_HTTP = b'{"error":"this is no request of HTTP/1.1: a line, a header or the size of a chunk is not understood"}'
+
+
+class _Protocol(H11Protocol):
+    """What is no HTTP is answered in JSON too."""
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close"
+            self.transport.write(
+                f"{head}\r\ncontent-length: {len(_NO_HTTP)}\r\n\r\n".encode() + _NO_HTTP
+            )
+        self.transport.close()
+
+
 def config_of(app: Application) -> uvicorn.Config:
     """How uvicorn runs it: by h11, which bounds what it keeps of headers (httptools does not)."""
     return uvicorn.Config(
-        app, http="h11", ws="none", log_level="warning", access_log=False, timeout_keep_alive=30
+        app, http=_Protocol, ws="none", log_level="warning", access_log=False, timeout_keep_alive=30
     )
 
 

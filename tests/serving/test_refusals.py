@@ -143,7 +143,16 @@ HEAD = b"POST /v2/models/words/infer HTTP/1.1\r\nHost: localhost\r\n"
     [
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 garbage\r\n\r\n", b"400"),
         (b"GET / HTTP/9.9\r\n\r\n", b"404"),
+        (b"POST /v2/\xff HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+        (HEAD + b"X y\r\n\r\n", b"400"),
         (HEAD + b"Content-Length: many\r\n\r\n", b"400"),
+        (HEAD + b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n", b"400"),
+        (HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", b"400"),
+        (
+            HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            b"400",
+        ),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n", b"400"),
         (HEAD + b"Content-Length: -1\r\n\r\n", b"400"),
         (HEAD + b"Content-Length: 99999999999999\r\n\r\n", b"413"),
         (HEAD + b"Content-Length: 2\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b", b"415"),
@@ -153,7 +162,9 @@ HEAD = b"POST /v2/models/words/infer HTTP/1.1\r\nHost: localhost\r\n"
     ],
 )
 def test_what_is_no_request(words: nets.Caller, sent: bytes, status: bytes) -> None:
-    assert words.raw(sent).split(b" ")[1] == status
+    head, _, body = words.raw(sent).partition(b"\r\n\r\n")
+    assert head.split(b" ")[1] == status
+    assert list(json.loads(body)) == ["error"]
     assert words.post(nets.told(GOOD))[0] == 200
 
 
