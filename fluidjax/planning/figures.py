@@ -18,13 +18,14 @@ class Row:
 
     batch: of all devices; each: of one. parameters, state, feeds: held between steps, exact.
     activations: what a step computes and forgets, at its worst moment, when every variable takes
-    memory; temporaries: the compiler's figure; neither is less than the largest message, which a
-    device has at hand as a whole. flops: of convolutions and products, and one for each element
-    that anything else computes; of an update those of the device's share. payload: bytes of
-    collectives by kind, as the compiled step has them; sent: what a device sends of them around a
-    ring. compute, traffic, links: how long each takes by itself. seconds: of a step, where an
-    update waits for the gradients and the links for the device. bound: which of them is the longest
-    ("compute", "memory", "links"), or "room" where the device has too little memory.
+    memory; temporaries: the compiler's figure; neither is less than what lies beside each other
+    while gradients, ids and rows travel: what a device gives and what it gets. flops: of
+    convolutions and products, and one for each element that anything else computes; of an update
+    those of the device's share. payload: bytes of collectives by kind, as the compiled step has
+    them; sent: what a device sends of them around a ring. compute, traffic, links: how long each
+    takes by itself. seconds: of a step, where an update waits for the gradients and the links for
+    the device. bound: which of them is the longest ("compute", "memory", "links"), or "room" where
+    the device has too little memory.
     """
 
     strategy: str

@@ -11,11 +11,11 @@ from jax.extend.core import Literal
 from .links import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER, SEND
 from .work import bytes_of, called
 
-_KINDS = {
+KINDS = {
     "psum": ALL_REDUCE, "pmax": ALL_REDUCE, "pmin": ALL_REDUCE, "psum_invariant": ALL_REDUCE, "reduce_scatter": REDUCE_SCATTER,
     "all_gather": ALL_GATHER, "all_gather_invariant": ALL_GATHER, "all_to_all": ALL_TO_ALL, "ppermute": SEND,
 }  # fmt: skip
-_RESHAPES = frozenset(("reshape", "squeeze", "expand_dims"))
+RESHAPES = frozenset(("reshape", "squeeze", "expand_dims"))
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class _Numbering:
                 continue
             name, before = eqn.primitive.name, len(self.numbers)
             known.update(zip(eqn.outvars, self._equation(name, eqn, ins), strict=True))
-            if name in _KINDS and len(self.numbers) > before:
-                yield Message(_KINDS[name], max(bytes_of(eqn.invars), bytes_of(eqn.outvars)))
+            if name in KINDS and len(self.numbers) > before:
+                yield Message(KINDS[name], max(bytes_of(eqn.invars), bytes_of(eqn.outvars)))
         self.results = [number(v) for v in body.outvars]
 
     def _equation(self, name: str, eqn: Any, ins: list[int]) -> list[int]:
-        if name in _RESHAPES:
+        if name in RESHAPES:
             flat = self.shaped.get(ins[0], ins[0])
             new = self._number(("reshape", flat, eqn.outvars[0].aval.shape))
             self.shaped[new] = flat

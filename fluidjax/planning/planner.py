@@ -271,23 +271,26 @@ class _Job:
         one = self.local(each)
         desc = rank_program(self.program, strategy, ranks)
         keeps = held(self.program.desc, desc, self.fetches)
-        last = self.update(each) if ranks == 1 else update(desc, self.fetches, ranks, one)
+        alone = ranks == 1
+        # XLA's all-reduce on GPUs writes over what it is given
+        in_place = self.device is not None
+        last = self.update(each) if alone else update(desc, self.fetches, ranks, one, in_place)
         payload = Counter[str]()
         for m in last.messages:
             payload[m.kind] += m.bytes
         again, temporaries = self._temporaries(each)
-        # ids and rows of all devices may be far more than what one computes
-        message = max((m.bytes for m in last.messages), default=0)
-        activations = max(one.activations, message)
-        temporaries = None if temporaries is None else max(temporaries, message)
+        # ids, rows and gradients on their way may be far more than what one computes
+        exchange = 0 if alone else last.lying
+        activations = max(one.activations, exchange)
+        temporaries = None if temporaries is None else max(temporaries, exchange)
         work = _Phases((one.work - self.update(each).work) * again, last.phase)
-        compute, traffic, alone = self._seconds(work, ranks)
+        compute, traffic, own = self._seconds(work, ranks)
         over = (
             None
             if self.links is None
             else self._over(self.links, payload, Counter(m.kind for m in last.messages), ranks)
         )
-        seconds = None if alone is None or (over is None and ranks > 1) else alone + (over or 0.0)
+        seconds = None if own is None or (over is None and not alone) else own + (over or 0.0)
         row = Row(
             strategy, ranks, each * ranks, each, keeps.parameters, keeps.state, one.feeds, activations, temporaries,
             work.flops, dict(payload), sum(wire_bytes(k, b, ranks) for k, b in payload.items()),

@@ -31,6 +31,7 @@ from ..passes.base import Pass, run
 from ..runtime.objecting import agreed
 from ..transpiler import DistributeTranspiler
 from .local import Local
+from .lying import peak
 from .messages import Message, sent
 from .work import Work, count
 
@@ -117,11 +118,13 @@ class Update:
     messages: the collectives of the step, those of its forward part too. work: of exchanging and
     updating, and of look-ups, which tables by rows change. moved: bytes that dense updates read and
     write, each array once; so much passes through the memory even where all of an update is fused.
+    lying: bytes of the gradients and of what is made of them, where most of it lies there.
     """
 
     messages: tuple[Message, ...]
     work: Work
     moved: int
+    lying: int
 
     @property
     def phase(self) -> Work:
@@ -129,10 +132,13 @@ class Update:
         return replace(self.work, traffic=self.work.traffic + self.moved)
 
 
-def update(desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local) -> Update:
+def update(
+    desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local, in_place: bool = False
+) -> Update:
     """The exchange and the update of a rank's program, traced for a mesh that need not be there.
 
     local: the step of one rank by itself on the same samples, which says what types they are given.
+    in_place: as in lying.peak.
     """
     step, vars = Step(desc, fetches).closed({}, local.types), desc.blocks[0].vars
     ops = [op for op in step.ops if _talks(op) or _updates(op) or _looks_up(op)]
@@ -161,7 +167,14 @@ def update(desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local
     )
     with jax.enable_x64(True):
         traced = jax.make_jaxpr(spread)(given, jax.ShapeDtypeStruct((2,), "int64"))
-    return Update(sent(traced) if ranks > 1 else (), count(traced), moved)
+    # flattened as jax does, by name; the word is no memory to speak of
+    own = [
+        n not in vars or not vars[n].persistable
+        for n in sorted(given)
+        for _ in jax.tree.leaves(given[n])
+    ]
+    lying = peak(traced, [*own, False], in_place)
+    return Update(sent(traced) if ranks > 1 else (), count(traced), moved, lying)
 
 
 def _updates(op: OpDesc) -> bool:

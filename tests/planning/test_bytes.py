@@ -1,5 +1,5 @@
-"""What a plan says of bytes: those that devices hold and those that travel, against the compiled
-step's own.
+"""What a plan says of bytes: those that devices hold, those that travel and those that lie there
+meanwhile, against the compiled step's own.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ def check(strategy: str, ranks: int, net: Any, optimizer: str) -> None:
     row = plan(main, ranks, batch=batch, strategies=strategy, fetch_list=[loss]).rows[0]
     step = compiled(main, loss, strategy, ranks, batch)
     assert dict(row.payload) == payload(step.as_text(), ranks)
-    if strategy == "pservers" and net is dense and ranks >= 64:  # messages are most of the memory
-        assert 0.9 < row.activations / step.memory_analysis().temp_size_in_bytes <= 1
+    # kilobytes, nearly all of them on their way; of a part of a table XLA copies all that Adam
+    # overwrites
+    if (strategy, net, optimizer) != ("pservers", clicks, "adam"):
+        assert 0.65 < row.activations / step.memory_analysis().temp_size_in_bytes < 1.4
     key = 16 if net is dense else 0  # the seed and the number of the step, for the dropout
     if optimizer != "lamb":  # which reads powers that it does not use, and XLA is not given those
         assert (
@@ -78,8 +80,10 @@ print("equal")
 """
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("ranks", [8, 64, 256])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "ranks", [8, *(pytest.param(n, marks=pytest.mark.thorough) for n in (64, 256))]
+)
 def test_on_many_devices(ranks: int) -> None:
     """In a process of its own, since there are four here."""
     flags = {n: v for n, v in os.environ.items() if n != "XLA_FLAGS"}

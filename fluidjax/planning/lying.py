@@ -1,0 +1,117 @@
+"""The bytes that lie beside each other while a traced function runs, where XLA fuses what it can:
+what is computed element by element lies nowhere, and keeps alive what it is computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jax.extend.core import Literal
+
+from .links import ALL_REDUCE
+from .messages import KINDS, RESHAPES
+from .work import bytes_of, called
+
+_LYING = frozenset(
+    (*KINDS, "concatenate", "gather", "sort", "dot_general", "cumsum", "scan", "while", "cond")
+)
+_WHOLE = frozenset((*KINDS, "dot_general"))  # whose operands lie in memory, too
+
+
+@dataclass(frozen=True)
+class _Value:
+    """The numbers of what must lie in memory for a value. itself: whether it is the only one of
+    these, but for its shape.
+    """
+
+    roots: frozenset[int] = frozenset()
+    itself: bool = False
+
+
+@dataclass(frozen=True)
+class _Equation:
+    """What it reads, and makes as number `made` of so many bytes. besides: bytes of its operands
+    that lie nowhere else. over: what it may write its results over, and the bytes of these.
+    """
+
+    reads: frozenset[int]
+    made: int
+    bytes: int
+    besides: int
+    over: tuple[tuple[int, int], ...]
+
+
+def peak(traced: Any, given: Sequence[bool], in_place: bool) -> int:
+    """The most bytes at a time of what a traced function computes and forgets, with those of its
+    arguments that are `given` over to it, each until it is last read. The others are kept, and
+    written over in the end. in_place: whether an all-reduce writes over what it is given, as on
+    GPUs; on the CPU it does not.
+    """
+    body = traced.jaxpr
+    sizes = [bytes_of([v]) if mine else 0 for v, mine in zip(body.invars, given, strict=True)]
+    arguments = [_Value(frozenset([i]), True) for i in range(len(sizes))]
+    equations = list(_Lying(len(sizes), in_place).walk(body, arguments))
+    last = {n: at for at, e in enumerate(equations) for n in e.reads}
+    held = {n: size for n, size in enumerate(sizes) if n in last}
+    most = 0
+    for at, e in enumerate(equations):
+        over = [(n, size) for n, size in e.over if last[n] == at]
+        held[e.made] = e.bytes + sum(held.pop(n, 0) - size for n, size in over)
+        most = max(most, sum(held.values()) + e.besides)
+        for n in (*e.reads, e.made):
+            if last.get(n, at) <= at:
+                held.pop(n, None)
+    return most
+
+
+def _same_bytes(eqn: Any) -> bool:
+    """Whether the result is the operand in another shape, or as it is."""
+    name = eqn.primitive.name
+    return name in RESHAPES or (name == "pad" and not any(map(any, eqn.params["padding_config"])))
+
+
+class _Lying:
+    """Every value of a function, and the equations whose results lie in memory, in order."""
+
+    def __init__(self, first: int, in_place: bool) -> None:
+        self.next = first
+        self.in_place = in_place
+        self.results: list[_Value] = []
+
+    def walk(self, body: Any, arguments: Sequence[_Value]) -> Iterator[_Equation]:
+        platforms: set[Any] = set()
+        known: dict[Any, _Value] = dict(zip(body.invars, arguments, strict=True))
+
+        def value(v: Any) -> _Value:
+            return _Value() if isinstance(v, Literal) else known.get(v, _Value())
+
+        for eqn in body.eqns:
+            ins, inner, name = [value(v) for v in eqn.invars], called(eqn), eqn.primitive.name
+            if inner is not None:
+                yield from self.walk(inner, ins)
+                known.update(zip(eqn.outvars, self.results, strict=True))
+                continue
+            read: frozenset[int] = frozenset().union(*(v.roots for v in ins))
+            made = _Value(read, _same_bytes(eqn) and ins[0].itself)
+            scatters = name.startswith("scatter") or name == "dynamic_update_slice"
+            if name == "platform_index":
+                platforms.update(eqn.outvars)
+            # of branches for platforms one is compiled, and fused
+            one = name == "cond" and not isinstance(v := eqn.invars[0], Literal) and v in platforms
+            if (name in _LYING and not one) or scatters or name.startswith("reduce_"):
+                self.next += 1
+                # what is scattered into becomes the result
+                read_whole = eqn.invars[scatters:] if name in _WHOLE or scatters else ()
+                besides = bytes_of([v for v in read_whole if not value(v).itself])
+                reduces = self.in_place and KINDS.get(name) == ALL_REDUCE
+                rewritten = eqn.invars[: 1 if scatters else len(ins) if reduces else 0]
+                over = {
+                    n: bytes_of([v]) for v in rewritten if (i := value(v)).itself for n in i.roots
+                }
+                size = bytes_of(eqn.outvars)
+                yield _Equation(read, self.next, size, besides, tuple(over.items()))
+                made = _Value(frozenset([self.next]), True)
+            known.update((v, made) for v in eqn.outvars)
+        self.results = [value(v) for v in body.outvars]
