@@ -14,9 +14,7 @@ from .links import ALL_REDUCE
 from .messages import KINDS, RESHAPES
 from .work import bytes_of, called
 
-_LYING = frozenset(
-    (*KINDS, "concatenate", "gather", "sort", "dot_general", "cumsum", "scan", "while", "cond")
-)
+_LYING = frozenset((*KINDS, "gather", "sort", "dot_general", "cumsum", "scan", "while", "cond"))
 _WHOLE = frozenset((*KINDS, "dot_general"))  # whose operands lie in memory, too
 
 
@@ -32,15 +30,14 @@ class _Value:
 
 @dataclass(frozen=True)
 class _Equation:
-    """What it reads, and makes as number `made` of so many bytes. besides: bytes of its operands
-    that lie nowhere else. over: what it may write its results over, and the bytes of these.
+    """What it reads, and makes as number `made` of so many bytes. over: what it may write its
+    results over, and the bytes of these.
     """
 
     reads: frozenset[int]
     made: int
     bytes: int
-    besides: int
-    over: tuple[tuple[int, int], ...]
+    over: tuple[tuple[int, int], ...] = ()
 
 
 def peak(traced: Any, given: Sequence[bool], in_place: bool) -> int:
@@ -59,7 +56,7 @@ def peak(traced: Any, given: Sequence[bool], in_place: bool) -> int:
     for at, e in enumerate(equations):
         over = [(n, size) for n, size in e.over if last[n] == at]
         held[e.made] = e.bytes + sum(held.pop(n, 0) - size for n, size in over)
-        most = max(most, sum(held.values()) + e.besides)
+        most = max(most, sum(held.values()))
         for n in (*e.reads, e.made):
             if last.get(n, at) <= at:
                 held.pop(n, None)
@@ -88,30 +85,31 @@ class _Lying:
             return _Value() if isinstance(v, Literal) else known.get(v, _Value())
 
         for eqn in body.eqns:
-            ins, inner, name = [value(v) for v in eqn.invars], called(eqn), eqn.primitive.name
+            inner, name = called(eqn), eqn.primitive.name
             if inner is not None:
-                yield from self.walk(inner, ins)
+                yield from self.walk(inner, [value(v) for v in eqn.invars])
                 known.update(zip(eqn.outvars, self.results, strict=True))
                 continue
-            read: frozenset[int] = frozenset().union(*(v.roots for v in ins))
-            made = _Value(read, _same_bytes(eqn) and ins[0].itself)
-            scatters = name.startswith("scatter") or name == "dynamic_update_slice"
             if name == "platform_index":
                 platforms.update(eqn.outvars)
             # of branches for platforms one is compiled, and fused
             one = name == "cond" and not isinstance(v := eqn.invars[0], Literal) and v in platforms
+            scatters = name.startswith("scatter") or name == "dynamic_update_slice"
+            for v in eqn.invars if scatters or name in _WHOLE else ():
+                if not isinstance(v, Literal) and not value(v).itself:
+                    self.next += 1
+                    yield _Equation(value(v).roots, self.next, bytes_of([v]))
+                    known[v] = _Value(frozenset([self.next]), True)
+            ins = [value(v) for v in eqn.invars]
+            read: frozenset[int] = frozenset().union(*(v.roots for v in ins))
+            made = _Value(read, _same_bytes(eqn) and ins[0].itself)
             if (name in _LYING and not one) or scatters or name.startswith("reduce_"):
                 self.next += 1
-                # what is scattered into becomes the result
-                read_whole = eqn.invars[scatters:] if name in _WHOLE or scatters else ()
-                besides = bytes_of([v for v in read_whole if not value(v).itself])
                 reduces = self.in_place and KINDS.get(name) == ALL_REDUCE
                 rewritten = eqn.invars[: 1 if scatters else len(ins) if reduces else 0]
-                over = {
-                    n: bytes_of([v]) for v in rewritten if (i := value(v)).itself for n in i.roots
-                }
+                over = {n: bytes_of([v]) for v in rewritten for n in value(v).roots}
                 size = bytes_of(eqn.outvars)
-                yield _Equation(read, self.next, size, besides, tuple(over.items()))
+                yield _Equation(read, self.next, size, tuple(over.items()))
                 made = _Value(frozenset([self.next]), True)
             known.update((v, made) for v in eqn.outvars)
         self.results = [value(v) for v in body.outvars]

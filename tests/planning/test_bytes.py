@@ -38,10 +38,9 @@ def check(strategy: str, ranks: int, net: Any, optimizer: str) -> None:
     row = plan(main, ranks, batch=batch, strategies=strategy, fetch_list=[loss]).rows[0]
     step = compiled(main, loss, strategy, ranks, batch)
     assert dict(row.payload) == payload(step.as_text(), ranks)
-    # kilobytes, nearly all of them on their way; of a part of a table XLA copies all that Adam
-    # overwrites
-    if (strategy, net, optimizer) != ("pservers", clicks, "adam"):
-        assert 0.65 < row.activations / step.memory_analysis().temp_size_in_bytes < 1.4
+    # kilobytes, nearly all of them on their way; of parts XLA copies what Adam overwrites
+    least = 0.25 if optimizer == "adam" and strategy != "data parallel" else 0.65
+    assert least < row.activations / step.memory_analysis().temp_size_in_bytes < 1.26
     key = 16 if net is dense else 0  # the seed and the number of the step, for the dropout
     if optimizer != "lamb":  # which reads powers that it does not use, and XLA is not given those
         assert (
