@@ -19,10 +19,23 @@ import numpy as np
 from jax.sharding import Mesh as JaxMesh
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
+from ..errors import FluidValueError
 from ..ops.ring import AXIS
 
 IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
 OWN, REPLICATED, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
+
+
+def refuse_mesh(what: str) -> None:
+    """Raises FluidValueError where a mesh of several devices is in force (jax.set_mesh), in which
+    JAX traces nothing for another.
+    """
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.size > 1:
+        raise FluidValueError(
+            f"{what}, but a mesh over {', '.join(mesh.axis_names)} is in force: leave the block of"
+            " jax.set_mesh first"
+        )
 
 
 def owned(values: Sequence[Any], device: Any = None) -> list[Any]:

@@ -66,7 +66,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Figures:
-    """rows: by strategy, then by devices. given: what the times were computed from."""
+    """rows: by strategy, then by devices. given: what the times were computed
+    from, and what of the program was not followed."""
 
     rows: tuple[Row, ...]
     given: Mapping[str, str] = field(default_factory=dict)

@@ -14,10 +14,12 @@ import jax
 import numpy as np
 
 from ..base import units
+from ..devices.placement import refuse_mesh
 from ..errors import FluidError, FluidTypeError, FluidValueError, ShapeError
 from ..graph.fetches import fetch_names, found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
+from ..ir import walk
 from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from ..memory import compiler
@@ -92,6 +94,7 @@ def plan(
     """
     if not isinstance(program, Program):
         raise FluidTypeError(f"plan takes a Program, not {type(program).__name__}")
+    refuse_mesh("a plan is made for meshes that need not be there")
     counts = _counts(devices)
     program = program.holding(fetch_names(fetch_list))
     found = found_names(program, fetch_list)
@@ -248,6 +251,13 @@ class _Job:
     @property
     def given(self) -> dict[str, str]:
         given = {}
+        ops = (op for _, op in walk.ops(self.program.desc))
+        hints = [op.attrs["spec"] or "-" for op in ops if op.type == "jax.sharding_constraint"]
+        if hints:
+            given["hints"] = (
+                f"{len(hints)} of with_sharding_constraint ({' '.join(dict.fromkeys(hints))}) not"
+                " followed: a strategy decides what lies where"
+            )
         if self.device is not None:
             given["device"] = f"{self.device.name}, {self.device.memory / 1e9:g} GB"
         if self.links is not None:
@@ -344,10 +354,10 @@ class _Job:
             ).chosen
             return 1.0 + chosen.way.work, chosen.figures.temporaries
         types = arguments(Step(self.program.desc, self.fetches), each, shapes, self.lengths)
-        lowered = compiler.lower(
+        figures = compiler.run_figures(
             self.program.desc, self.fetches, types, jax.local_devices()[0], "default"
         )
-        return 1.0, compiler.figures(lowered, ["default"], quick=True)["default"].temporaries
+        return 1.0, figures.temporaries
 
     def _seconds(
         self, work: _Phases, ranks: int

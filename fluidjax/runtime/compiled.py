@@ -16,7 +16,7 @@ import numpy as np
 from ..compiling.compilations import Compilation, record
 from ..compiling.kind import Kind
 from ..compiling.recompiles import Recompiles
-from ..devices.placement import PerRank, Placement, per_rank
+from ..devices.placement import PerRank, Placement, per_rank, refuse_mesh
 from ..devices.shard_layout import ShardedValue, distributed
 from ..errors import EnforceNotMet, NotOneStep
 from ..feeds.feeding import SHARED_BATCH, batch_of
@@ -380,6 +380,7 @@ class Compiled:
     def function(self, kind: Kind = Kind.ONE) -> Any:
         """A jitted call of the step (body.py), of which nothing is compiled yet."""
         assert self.layouts is not None
+        refuse_mesh("an Executor runs a program on the devices of its places")
         body = Body(
             self.plan,
             self.policy,

@@ -40,7 +40,7 @@ def check(strategy: str, ranks: int, net: Any, optimizer: str) -> None:
     assert dict(row.payload) == payload(step.as_text(), ranks)
     # kilobytes, nearly all of them on their way; of parts XLA copies what Adam overwrites
     least = 0.25 if optimizer == "adam" and strategy != "data parallel" else 0.65
-    assert least < row.activations / step.memory_analysis().temp_size_in_bytes < 1.26
+    assert least < row.activations / step.memory_analysis().temp_size_in_bytes < 1.55
     key = 16 if net is dense else 0  # the seed and the number of the step, for the dropout
     if optimizer != "lamb":  # which reads powers that it does not use, and XLA is not given those
         assert (

@@ -128,6 +128,27 @@ def test_gradients_and_devices_go_through_a_hint() -> None:
     np.testing.assert_allclose(after, w - 0.1 * jax.grad(loss)(w, x), rtol=1e-6)
 
 
+def test_a_plan_says_that_it_does_not_follow_hints() -> None:
+    loss, w, x = hinted()
+    traced = fluid.trace(loss, w, x, state=0, dynamic={"x": ("b", None)})
+    with fluid.program_guard(traced.main, traced.startup):
+        target = traced.main.global_block().var(traced.fetches[0])
+        fluid.optimizer.SGD(0.1).minimize(target)
+    given: dict[str, Any] = {"batch_per_device": 4, "fetch_list": [target]}
+    plan = fluid.plan(traced.main, (2, 64), **given)
+    assert "hints: 2 of with_sharding_constraint (d,? -)" in str(plan) and plan.row(64).payload
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        exe.run(traced.startup)
+        with jax.set_mesh(two("d", "m")):
+            with pytest.raises(FluidValueError, match=r"plan .* a mesh over d, m is in force"):
+                fluid.plan(traced.main, 2, **given)
+            with pytest.raises(FluidValueError, match=r"Executor .* a mesh over d, m is in force"):
+                exe.run(traced.main, {"x": x}, [target])
+        exe.run(traced.main, {"x": x}, [target])
+
+
 def test_a_hint_is_nothing_to_fluid_and_to_onnx(tmp_path: Path) -> None:
     loss, w, x = hinted()
     traced = fluid.trace(loss, w, x, state=0)
