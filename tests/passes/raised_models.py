@@ -13,9 +13,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from flax import linen as nn
 from flax import nnx
+
+from ..weights import weights
 
 Made = tuple[Callable[[Any, Any], Any], Any, Any]
 MODELS: dict[str, Callable[[], Made]] = {}
@@ -40,19 +43,18 @@ def normal(*shape: int) -> Any:
 
 def drawn(tree: Any) -> Any:
     """Every float changed a little; what is a variance stays positive."""
-    leaves, kind = jax.tree.flatten(tree)
-    keys = jax.random.split(KEY, len(leaves))
-    moved = [
-        v + jax.random.uniform(k, v.shape, minval=-0.1, maxval=0.1)
-        if jnp.issubdtype(v.dtype, jnp.floating)
-        else v
-        for k, v in zip(keys, leaves, strict=True)
-    ]
-    return jax.tree.unflatten(kind, moved)
+    draw = np.random.default_rng(3)
+
+    def moved(value: Any) -> Any:
+        if not jnp.issubdtype(value.dtype, jnp.floating):
+            return value
+        return jnp.asarray(np.asarray(value) + draw.uniform(-0.1, 0.1, value.shape), value.dtype)
+
+    return jax.tree.map(moved, tree)
 
 
 def linen(module: nn.Module, x: Any) -> Made:
-    return module.apply, drawn(jax.jit(module.init)(KEY, x)), x
+    return module.apply, weights(module.init, KEY, x), x
 
 
 def norm() -> nn.BatchNorm:

@@ -19,6 +19,8 @@ import optax
 from flax import linen, nnx
 from jax import lax
 
+from ..weights import weights
+
 Case = Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]
 CASES: dict[str, Case] = {}
 KEY = jax.random.key(7)
@@ -696,7 +698,7 @@ def linen_step(
     model: Any, tx: Any, x: Any, labels: Any, rngs: bool = False, stats: bool = False
 ) -> Any:
     """A training step of a linen classifier, with its first state."""
-    variables = model.init({"params": KEY, "dropout": KEY}, x)
+    variables = weights(model.init, {"params": KEY, "dropout": KEY}, x)
     params, rest = variables["params"], {k: v for k, v in variables.items() if k != "params"}
 
     def fn(params, opt_state, rest, x, labels, key):
@@ -839,7 +841,7 @@ def linen_mixer_lion() -> Any:
 
 
 def linen_predict(model: Any, x: Any) -> Any:
-    return model.apply, (model.init({"params": KEY, "dropout": KEY}, x), x), {"state": 0}
+    return model.apply, (weights(model.init, {"params": KEY, "dropout": KEY}, x), x), {"state": 0}
 
 
 @case
@@ -879,7 +881,7 @@ def vae() -> Any:
             return linen.Dense(6)(linen.relu(linen.Dense(16)(z))), mean, spread
 
     model, x = VAE(), normal(4, 6)
-    params = model.init(KEY, x, KEY)
+    params = weights(model.init, KEY, x, KEY)
     tx = optax.adam(1e-3)
 
     def fn(params, opt_state, x, key):
@@ -981,7 +983,7 @@ def diffusion_step() -> Any:
     betas = jnp.linspace(1e-4, 0.02, steps)
     kept = jnp.cumprod(1 - betas)
     x = normal(4, 4)
-    params = model.init(KEY, jnp.concatenate([x, x[:, :1]], 1))
+    params = weights(model.init, KEY, jnp.concatenate([x, x[:, :1]], 1))
     tx = optax.adam(1e-3)
 
     def fn(params, opt_state, x, key):
@@ -1302,7 +1304,7 @@ def haiku_net() -> Any:
         return hk.Linear(4)(hk.LayerNorm(-1, True, True)(hk.Flatten()(x)))
 
     model = hk.transform_with_state(net)
-    params, state = model.init(KEY, IMAGES)
+    params, state = weights(model.init, KEY, IMAGES)
 
     def fn(params, state, x, labels):
         def loss(p):
@@ -1503,7 +1505,7 @@ def haiku_transformer_step() -> Any:
         return hk.Linear(4)(hk.Linear(8)(jax.nn.gelu(x)).mean(1))
 
     model, tx = hk.transform(net), optax.adam(1e-3)
-    params = model.init(KEY, TOKENS)
+    params = weights(model.init, KEY, TOKENS)
 
     def fn(params, opt_state, tokens, labels, key):
         def loss(p):
@@ -1528,7 +1530,7 @@ def haiku_recurrent() -> Any:
 
     model = hk.without_apply_rng(hk.transform(net))
     x = normal(5, 2, 3)
-    return model.apply, (model.init(KEY, x), x), {"state": 0}
+    return model.apply, (weights(model.init, KEY, x), x), {"state": 0}
 
 
 @needs("haiku")
@@ -1542,7 +1544,7 @@ def haiku_resnet() -> Any:
         )(x, True)
 
     model = hk.without_apply_rng(hk.transform_with_state(net))
-    params, state = model.init(KEY, normal(2, 16, 16, 3))
+    params, state = weights(model.init, KEY, normal(2, 16, 16, 3))
 
     def fn(params, state, x):
         out, new = model.apply(params, state, x)
