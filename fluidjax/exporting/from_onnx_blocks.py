@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import name_of
 from ..layers.branches import cond
 from ..layers.compare import less_than
 from ..layers.control_flow import increment
 from ..layers.elementwise import logical_and
-from ..layers.loops import while_loop
+from ..layers.loops import array_write, create_array, tensor_array_to_tensor, while_loop
 from ..layers.manip import slice as cut
 from ..layers.manip import squeeze
 from ..layers.static_rnn import StaticRNN
@@ -72,11 +73,20 @@ def branches(m: Importer, n: Node) -> None:
     _named(m, n, made if isinstance(made, list | tuple) else [made])
 
 
+def _declared(m: Importer, value: Any) -> tuple[str, bool]:
+    """The dtype of a graph's output, and whether it is a scalar."""
+    kind = value.type.tensor_type
+    if not kind.elem_type or not kind.HasField("shape"):
+        raise Lacks(f"the file does not say of which type and shape {value.name!r} is")
+    dtype = name_of(str(m.package.helper.tensor_dtype_to_np_dtype(kind.elem_type)))
+    return dtype, not kind.shape.dim
+
+
 @rule("Loop")
 def loop(m: Importer, n: Node) -> None:
     body, carried = n.attrs["body"], n.inputs[2:]
-    if len(body.output) != 1 + len(carried):
-        raise Lacks("it keeps a value of each iteration")
+    if len(n.outputs) > len(body.output) - 1:
+        raise Lacks(f"it has {len(n.outputs)} outputs for {len(body.output)} of its graph")
     out = n.outputs[0] if n.outputs[0] else "loop"
     first = [_copy(m, name, f"{out}.{i}") for i, name in enumerate(carried)]
     count = fill_constant([1], "int64", 0)
@@ -88,12 +98,22 @@ def loop(m: Importer, n: Node) -> None:
 
     def step(count: Any, asked: Any, *values: Any) -> list[Any]:
         still, *after = _inside(m, body, [count, asked, *values])
+        for array, value in zip(kept, after[len(carried) :], strict=True):
+            array_write(value, count, array)
+        after = after[: len(carried)]
         # an output may be an input as it is, which the loop writes
         after = [assign(v) for v in after]
         return [increment(assign(count)), assign(_one(m, still.name)), *after]
 
+    # a value of each iteration
+    types = [_declared(m, v) for v in body.output[1 + len(carried) :]]
+    kept = [create_array(dtype) for dtype, _ in types]
     made = while_loop(goes, step, [count, asked, *first])
-    _named(m, n, made[2:])
+    every = [
+        tensor_array_to_tensor(array, axis=0, use_stack=not scalar)[0]  # a scalar has an axis here
+        for array, (_, scalar) in zip(kept, types, strict=True)
+    ]
+    _named(m, n, [*made[2:], *every])
 
 
 @rule("Scan")

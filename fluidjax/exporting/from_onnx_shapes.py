@@ -100,6 +100,35 @@ def gather_along(m: Importer, n: Node) -> None:
     m.op("take_along_axis", ins, {"Result": n.outputs[0]}, Axis=int(n.attrs.get("axis", 0)))
 
 
+_REDUCED = {"none": "assign", "add": "add", "mul": "mul", "max": "amax", "min": "amin"}
+
+
+@rule("ScatterElements")
+def scatter_along(m: Importer, n: Node) -> None:
+    ins = dict(zip(("Input", "Index", "Value"), n.inputs, strict=True))
+    how = _REDUCED[n.text("reduction", "none")]
+    m.op("put_along_axis", ins, {"Result": n.outputs[0]}, Axis=int(n.attrs.get("axis", 0)), Reduce=how)  # fmt: skip
+
+
+@rule("ScatterND")
+def scatter_nd(m: Importer, n: Node) -> None:
+    """Values stored at places of which each column of the indices says one axis."""
+    (x, index, value), (out,) = n.inputs, n.outputs
+    how = n.text("reduction", "none")
+    if how not in ("none", "add"):
+        raise Lacks(f"it combines what is there by {how}")
+    count = m.var(index).shape[-1]
+    if count < 0:
+        raise Lacks("how many axes its indices have is open")
+    columns = [m.new(f"{out}.axis{i}") for i in range(count)]
+    last = m.rank(index) - 1
+    for i, column in enumerate(columns):
+        span = {"axes": [last], "starts": [i], "ends": [i + 1], "decrease_axis": [last]}
+        m.op("slice", {"Input": index}, {"Out": column}, **span)
+    ins = {"x": x, "indices": columns, "value": value}
+    m.op("index_put", ins, {"out": out}, accumulate=how == "add")
+
+
 @rule("TopK")
 def top_k(m: Importer, n: Node) -> None:
     out, where = (name or m.new("top_k") for name in n.outputs)

@@ -29,7 +29,7 @@ def written(path: Path, kind: str, inputs: dict[str, Any], fed: set[str], output
     def described(name: str) -> Any:
         dtype = helper.np_dtype_to_tensor_dtype(inputs[name].dtype)
         sizes: list[Any] = [f"{name}{i}" for i in range(inputs[name].ndim)]
-        if kind == "GatherND":  # which says how many axes are indexed
+        if kind in ("GatherND", "ScatterND"):  # which says how many axes are indexed
             sizes[-1] = inputs[name].shape[-1]
         return helper.make_tensor_value_info(name, dtype, sizes)
 
@@ -76,6 +76,16 @@ CASES: dict[str, tuple[str, dict[str, Any], set[str], int, dict[str, Any]]] = {
     "the last": ("Gather", {"x": X, "i": np.array(-1)}, {"x"}, 1, {"axis": 2}),
     "along": ("GatherElements", {"x": X, "i": RNG.randint(0, 4, (3, 2, 5))}, {"x", "i"}, 1, {"axis": 1}),
     "tuples of places": ("GatherND", {"x": X, "i": np.array([[0, 3], [2, 1]])}, {"x", "i"}, 1, {}),
+    "put along": ("ScatterElements", {"x": X, "i": np.array([[[3, 0, -3, -1, 0]]]), "v": X[:1, :1] * 3},
+                  {"x", "i", "v"}, 1, {"axis": 1}),
+    "added along": ("ScatterElements", {"x": X, "i": RNG.randint(-4, 4, (3, 2, 5)), "v": X[:, :2] * 3},
+                    {"x", "i", "v"}, 1, {"axis": 1, "reduction": "add"}),
+    "multiplied along": ("ScatterElements", {"x": X, "i": RNG.randint(0, 3, (3, 4, 5)), "v": X + 2},
+                         {"x", "i", "v"}, 1, {"reduction": "mul"}),
+    "put": ("ScatterND", {"x": X, "i": np.array([[2], [0]]), "v": X[:2] * 3}, {"x", "i", "v"}, 1, {}),
+    "put at tuples": ("ScatterND", {"x": X, "i": np.array([[[0, 3], [2, -1]]]), "v": X[:1, :2]}, {"x", "i", "v"}, 1, {}),
+    "added at tuples": ("ScatterND", {"x": X, "i": np.array([[0, 3, 1], [2, 1, 0], [0, 3, 1]]), "v": X[0, 0, :3]},
+                        {"x", "i", "v"}, 1, {"reduction": "add"}),
     "reshaped": ("Reshape", {"x": X, "s": np.array([0, -1, 2, 2])}, {"x", "s"}, 1, {}),
     "cut": ("Slice", {"x": X, "b": np.array([1, -3]), "e": np.array([3, 9]), "a": np.array([0, 2])},
             {"x", "b", "e"}, 1, {}),
@@ -129,3 +139,27 @@ def test_what_has_no_op_is_said(kind: str, inputs: Any, attrs: Any, said: str, t
     written(tmp_path / "one.onnx", kind, inputs, {"x"}, 1, **attrs)
     with pytest.raises(ExportError, match=said):
         fluid.load_onnx(tmp_path / "one.onnx", fluid.Scope())
+
+
+@pytest.mark.parametrize("most", [4, 9])
+def test_a_value_of_each_iteration(most: int, tmp_path: Path) -> None:
+    """Of a loop that counts, and of one that ends itself; two values, of which one is carried too."""
+    path = tmp_path / "loop.onnx"
+    path.write_bytes(
+        onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        looped (float[3] x) => (float[3] last, float[k, 3] every, int64[k] turns) {{
+            most = Constant <value = int64 {{{most}}}> ()
+            true = Constant <value = bool {{1}}> ()
+            last, every, turns = Loop (most, true, x) <body = turn
+                (int64 i, bool goes, float[3] before) => (bool still, float[3] after, float[3] kept, int64 turn) {{
+                    two = Constant <value = float {{2.0}}> ()
+                    bound = Constant <value = float {{50.0}}> ()
+                    after = Mul (before, two)
+                    sum = ReduceSum (after)
+                    still = Less (sum, bound)
+                    kept = Add (after, before)
+                    turn = Identity (i)
+                }}>
+        }}""").SerializeToString()
+    )
+    compared(path, {"x": np.array([1, 0.5, 0.25], "float32")})
