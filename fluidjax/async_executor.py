@@ -14,7 +14,7 @@ from .executor import Executor
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 
-_SERVERS = "belongs to pslib's servers, which are not there; use fluid.DistributeTranspiler"
+_SERVERS = "belongs to pslib's servers, which are not supported; use fluid.DistributeTranspiler"
 _MISSING = dict.fromkeys(
     "config_distributed_nodes download_data get_instance init_model init_server init_worker"
     " save_model stop".split(),

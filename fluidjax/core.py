@@ -231,6 +231,6 @@ if not TYPE_CHECKING:
         """
         if name in DYNAMIC:
             return StandIn.of(
-                f"fluid.core.{name}", "dynamic mode is not there; build static programs"
+                f"fluid.core.{name}", "dynamic mode is not supported; build static programs"
             )
         return predictor_names[0](name) if name in PREDICTORS else _report(name)

@@ -107,7 +107,7 @@ if TYPE_CHECKING:
 fill(
     __name__,
     NAMES,
-    "dynamic mode is not there; build static programs",
+    "dynamic mode is not supported; build static programs",
     decorators=("no_grad", "declarative", "dygraph_to_static_func"),
     there={
         "enabled": enabled,

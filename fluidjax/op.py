@@ -1,4 +1,4 @@
-"""fluid.op: what op types declare. Its operators outside of programs are not there; they can be
+"""fluid.op: what op types declare. Its operators outside of programs are not supported; they can be
 imported, and what is called says so.
 """
 
@@ -15,6 +15,6 @@ NAMES = (
 fill(
     __name__,
     {"": NAMES},
-    "operators outside of programs are not there; append ops to a program by fluid.layers",
+    "operators outside of programs are not supported; append ops to a program by fluid.layers",
     there={"get_all_op_protos": get_all_op_protos},
 )

@@ -282,7 +282,7 @@ def test_layers_of_paddle_2() -> None:
             [6],
             [0],
         ]
-        with pytest.raises(UnsupportedError, match="entry is not there"):
+        with pytest.raises(UnsupportedError, match="entry is not supported"):
             fluid.contrib.layers.sparse_embedding(ids, [4, 2], entry=1)
 
 

@@ -94,7 +94,7 @@ def test_a_script_that_imports_them_runs(tmp_path):
     )
     assert run.stdout == "(2,) False\n"
     assert run.stderr.splitlines()[-1].endswith(
-        "fluid.dygraph.to_variable: dynamic mode is not there; build static programs"
+        "fluid.dygraph.to_variable: dynamic mode is not supported; build static programs"
     )
     absent = {use.name for use in compat_report(script).absent}
     names = ("dygraph.Layer", "dygraph.nn.Conv2D", "op.Operator", "dygraph.to_variable")

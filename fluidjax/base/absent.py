@@ -16,16 +16,16 @@ _CLOSE = 0.8  # how similar two names are that one may be taken for the other
 
 # Modules of Paddle below "paddle." whose subject is not there, and those within them.
 MODULES: dict[str, str] = {
-    "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
+    "fluid.dygraph_utils": "dynamic mode is not supported; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
         "slim.core", "slim.distillation", "slim.nas", "slim.prune", "slim.searcher")},
     "fluid.contrib.utils.lookup_table_utils": 
-        "tools for tables of parameter servers are not there; fluid.io.load_persistables loads tables too",
-    **{f"fluid.contrib.slim.{n}": "slim's Compressor is not there; apply the passes of fluid.contrib.slim.quantization" for n in (
+        "tools for tables of parameter servers are not supported; fluid.io.load_persistables loads tables too",
+    **{f"fluid.contrib.slim.{n}": "slim's Compressor is not supported; apply the passes of fluid.contrib.slim.quantization" for n in (
         "graph.executor", "graph.graph_wrapper", "quantization.quantization_strategy")},
-    **{f"fluid.contrib.slim.quantization.{n}": "MKL-DNN's integer kernels are not there; use QuantizationFreezePass" for n in (
+    **{f"fluid.contrib.slim.quantization.{n}": "MKL-DNN's integer kernels are not supported; use QuantizationFreezePass" for n in (
         "mkldnn_post_training_strategy", "qat_int8_mkldnn_pass", "qat2_int8_mkldnn_pass")},
-    "fluid.incubate.fleet.parameter_server.pslib": "pslib's servers are not there; use the fleet of parameter_server.distribute_transpiler",
+    "fluid.incubate.fleet.parameter_server.pslib": "pslib's servers are not supported; use fleet of parameter_server.distribute_transpiler",
     "fluid.incubate.fleet.parameter_server.version": "it is a part of Paddle's own build",
     "fluid.incubate.fleet.utils.fleet_barrier_util": "workers do not wait by files; use paddle.distributed.fleet.barrier_worker()",
     "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",
@@ -47,18 +47,18 @@ MODULES: dict[str, str] = {
     "fluid.dataloader.dataloader_iter": "it is a part of Paddle's own DataLoader",
     "check_import_scipy": "it is a tool of Paddle's own sources",
     "common_ops_import": "it is a tool of Paddle's own sources",
-    "complex": "complex numbers are not there",
+    "complex": "complex numbers are not supported",
     **{f"distributed.{n}": "start the processes by python -m fluidjax launch, which takes the options of Paddle's launchers" for n in (
         "cloud_utils", "launch", "launch_ps", "utils")},
-    "distribution": "probability distributions are not there",
+    "distribution": "probability distributions are not supported",
     "incubate": "its high-level API is paddle.Model, with paddle.io and paddle.metric",
     "sysconfig": "Paddle's C++ library is not there",
-    **{f"utils.{n}": "Paddle's image and plot tools are not there" for n in (
+    **{f"utils.{n}": "Paddle's image and plot tools are not supported" for n in (
         "image_util", "plot", "plotcurve", "preprocess_img", "preprocess_util", "show_pb", "torch2paddle")},
     "utils.profiler": "Paddle 2's Profiler is not there; use fluid.profiler",
 }  # fmt: skip
 NAMES: dict[str, str] = {
-    "ComplexVariable": "belongs to complex numbers, which are not there",
+    "ComplexVariable": "belongs to complex numbers, which are not supported",
     "Ploter": "draws curves, which is not there; use matplotlib",
     **dict.fromkeys(
         ("MPIRoleMaker", "GeneralRoleMaker"),

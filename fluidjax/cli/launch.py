@@ -144,7 +144,7 @@ def _listed(text: str) -> list[str]:
 
 def _endpoints(option: str, counting: str, text: str) -> list[str]:
     """The hosts of a list of endpoints, or of addresses alone. Raises FluidValueError for a number,
-    and for what is no endpoint.
+    and for what is not an endpoint.
     """
     listed = _listed(text)
     if len(listed) == 1 and listed[0].lstrip("+-").isdigit():

@@ -173,7 +173,7 @@ class Switch:
     def case(self, condition: Variable) -> ConditionalBlockGuard:
         """The block of ops that runs if `condition` is true and no earlier one was."""
         if not self._inside:
-            raise FluidValueError("Switch.case stands within the switch's own `with`")
+            raise FluidValueError("Switch.case is called within the switch's own `with`")
         if not isinstance(condition, Variable) or condition.desc.dtype not in BOOL:
             what = condition.desc.dtype if isinstance(condition, Variable) else repr(condition)
             raise FluidTypeError(

@@ -85,7 +85,7 @@ def _c_allreduce(
     """The sum, "prod", "max" or "min" of x over the trainers of a ring. out: a variable to write
     instead of a new one.
 
-    Raises FluidTypeError for an x that is no variable, and for another reduce_type (1.8.5 spells
+    Raises FluidTypeError for an x that is not a variable, and for another reduce_type (1.8.5 spells
     "prod" as "prob", and has no such op).
     """
     _checked(x, "_c_allreduce")

@@ -144,7 +144,7 @@ class DynamicRNN:
     def _end_step(self) -> None:
         require(
             self.lod_rank_table is not None,
-            "a DynamicRNN has at least one step_input, which says how long it runs",
+            "a DynamicRNN has at least one step_input, which sets the number of steps",
         )
         step = self.step_idx
         append(LayerHelper("increment"), {"X": [step]}, {"Out": step}, {"step": 1.0})

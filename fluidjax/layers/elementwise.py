@@ -37,7 +37,9 @@ def _logical(
 def elementwise_add(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x + y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(x + y), element by element; y is aligned with the dimensions of x from `axis` on (-1: the
+    last).
+    """
     return _arithmetic("elementwise_add", x, y, axis, act, name)
 
 
@@ -45,7 +47,9 @@ def elementwise_add(
 def elementwise_sub(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x - y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(x - y), element by element; y is aligned with the dimensions of x from `axis` on (-1: the
+    last).
+    """
     return _arithmetic("elementwise_sub", x, y, axis, act, name)
 
 
@@ -53,7 +57,9 @@ def elementwise_sub(
 def elementwise_mul(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x * y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(x * y), element by element; y is aligned with the dimensions of x from `axis` on (-1: the
+    last).
+    """
     return _arithmetic("elementwise_mul", x, y, axis, act, name)
 
 
@@ -61,8 +67,8 @@ def elementwise_mul(
 def elementwise_div(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x / y, rounded towards zero for integers), element by element; y lies on the dimensions
-    of x from `axis` on (-1: the last).
+    """act(x / y, rounded towards zero for integers), element by element; y is aligned with the
+    dimensions of x from `axis` on (-1: the last).
     """
     return _arithmetic("elementwise_div", x, y, axis, act, name)
 
@@ -71,8 +77,8 @@ def elementwise_div(
 def elementwise_max(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(max(x, y)), element by element; y lies on the dimensions of x from `axis` on (-1: the
-    last).
+    """act(max(x, y)), element by element; y is aligned with the dimensions of x from `axis` on (-1:
+    the last).
     """
     return _arithmetic("elementwise_max", x, y, axis, act, name)
 
@@ -81,8 +87,8 @@ def elementwise_max(
 def elementwise_min(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(min(x, y)), element by element; y lies on the dimensions of x from `axis` on (-1: the
-    last).
+    """act(min(x, y)), element by element; y is aligned with the dimensions of x from `axis` on (-1:
+    the last).
     """
     return _arithmetic("elementwise_min", x, y, axis, act, name)
 
@@ -91,7 +97,9 @@ def elementwise_min(
 def elementwise_pow(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x ** y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    """act(x ** y), element by element; y is aligned with the dimensions of x from `axis` on (-1:
+    the last).
+    """
     return _arithmetic("elementwise_pow", x, y, axis, act, name)
 
 
@@ -99,8 +107,8 @@ def elementwise_pow(
 def elementwise_mod(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x mod y, with the sign of y), element by element; y lies on the dimensions of x from
-    `axis` on (-1: the last).
+    """act(x mod y, with the sign of y), element by element; y is aligned with the dimensions of x
+    from `axis` on (-1: the last).
     """
     return _arithmetic("elementwise_mod", x, y, axis, act, name)
 
@@ -109,8 +117,8 @@ def elementwise_mod(
 def elementwise_floordiv(
     x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
 ) -> Variable:
-    """act(x / y rounded down), element by element; y lies on the dimensions of x from `axis` on
-    (-1: the last).
+    """act(x / y rounded down), element by element; y is aligned with the dimensions of x from
+    `axis` on (-1: the last).
     """
     return _arithmetic("elementwise_floordiv", x, y, axis, act, name)
 

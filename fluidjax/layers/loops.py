@@ -159,7 +159,7 @@ class While:
             )
         elif decided_outside([op.desc for op in inside.ops], name):
             problem = (
-                f"changes nothing that {name!r}, which it tests, follows from, so it ends after one"
+                f"changes nothing that its condition {name!r} depends on, so it ends after one"
                 " iteration or never; count there"
             )
         else:

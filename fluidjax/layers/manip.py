@@ -79,7 +79,7 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
     fits = len(perm) == x.ndim and all(n < x.ndim for n in perm)
     require(
         fits,
-        f"transpose's perm {perm} is no permutation of the dimensions of {x.name!r}, which has"
+        f"transpose's perm {perm} is not a permutation of the dimensions of {x.name!r}, which has"
         f" shape {list(x.shape)}",
     )
     return append(

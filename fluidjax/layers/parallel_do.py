@@ -96,6 +96,6 @@ class ParallelDo:
         """The block's outputs."""
         require(
             self._done and bool(self.outputs),
-            "a ParallelDo is called behind its block, which hands something out by write_output",
+            "a ParallelDo is called after its block, which must call write_output",
         )
         return self.outputs[0] if len(self.outputs) == 1 else list(self.outputs)

@@ -79,7 +79,7 @@ def refuse_remote(desc: ProgramDesc) -> None:
         if traits(op.type).runs is Runs.REMOTE:
             raise UnsupportedError(
                 f"op '{op.type}' of block {idx} belongs to a parameter-server job, and a program"
-                " alone has nobody to talk to: run all programs of the job in this process with"
+                " alone has no partner: run all programs of the job in this process with"
                 " fluid.dist.LocalJob.of(transpiler), start the script with `python -m fluidjax"
                 " launch`, or run the program as it was before transpile"
             )

@@ -81,7 +81,7 @@ def _refused(op: OpDesc, why: str) -> BaseException:
 
 
 def _together(ops: Sequence[OpDesc], envs: Sequence[Env]) -> None:
-    """Run a collective op for all ranks. ops: it at the sizes of each rank, which may differ."""
+    """Run a collective op for all ranks. ops: the op at the sizes of each rank, which may differ."""
     op = ops[0]
     own = {
         n: [o.attrs[n] for o in ops]

@@ -35,8 +35,8 @@ def is_open(desc: ProgramDesc) -> bool:
 
 
 def batch_of(desc: ProgramDesc) -> str | None:
-    """The open size by which what a traced program is fed goes to ranks in parts: that of first
-    dimensions. None where none is open, or several are.
+    """The open size of the first dimensions of a traced program's feeds, which are split over the
+    ranks. None if none is open, or if they have several open sizes.
     """
     vars = desc.blocks[0].vars.values()
     fed = [v.dims[0] for v in vars if v.is_data and v.dims and not v.persistable]

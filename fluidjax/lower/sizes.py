@@ -58,8 +58,8 @@ class Need:
         """Why the op's number of rows is unknown, for a message."""
         why = self.origin.obstacle or f"{self.name!r} follows from no feed"
         return (
-            f"{op_called(self.op)} has as many rows as the data of {self.name!r} say, and no feed"
-            f" tells how many: {why}"
+            f"{op_called(self.op)} has a number of rows that depends on the data of {self.name!r},"
+            f" which no feed determines: {why}"
         )
 
     def advice_under_jit(self) -> str:
@@ -67,7 +67,7 @@ class Need:
         if not self.by_feeds:
             return self.chosen()
         names = ", ".join(map(repr, self.origin.feeds))
-        what = f"{op_called(self.op)} has as many rows as the feed {names} says"
+        what = f"{op_called(self.op)} has a number of rows that the feed {names} determines"
         return f"{what}; feed it as a constant of the compilation, fluid.Fixed(array)"
 
     def refusal(self) -> UnsupportedError:
@@ -113,7 +113,7 @@ class Place:
         if self.outer is None:
             return None
         return (
-            f"{name!r} is written anew within its block"
+            f"{name!r} is overwritten within its block"
             if found
             else self.outer[0].source(name, self.outer[1])
         )

@@ -104,7 +104,7 @@ class Step:
         if unknown:
             names = f"{', '.join(unknown)}{reasons(unknown)}"
             raise UnsupportedError(
-                f"the program needs {len(unknown)} op types that are not there: {names}"
+                f"the program needs {len(unknown)} op types that are not supported: {names}"
             )
         refuse_unfilled(self.desc, self.ops)
 

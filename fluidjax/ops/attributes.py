@@ -119,7 +119,7 @@ def _float64(value: Any) -> float:
 
 
 def _scalar(value: Any) -> bool | int | float:
-    """A number as it is, NumPy's as Python's."""
+    """The number as a Python bool, int or float."""
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, bool | int | float):
         raise TypeError

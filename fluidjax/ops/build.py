@@ -40,8 +40,8 @@ class OpBuilder:
         variables are left out.
 
         It gets the user's line of `origin`, and its role (0 without one) unless `role` or an
-        attribute gives another. Raises UnknownOpError and FluidTypeError for what the type does not
-        take.
+        attribute gives another. Raises UnknownOpError for an unknown type, FluidTypeError for slots
+        or attributes that it does not have.
         """
         definition = lookup(kind)
         given = {name: canonical(definition, name, value) for name, value in attrs.items()}

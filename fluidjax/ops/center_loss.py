@@ -1,4 +1,4 @@
-"""center_loss: how far features lie from the centre of their class, and where the centres move."""
+"""center_loss: the distances of features from the centres of their classes, and the moved centres."""
 
 from __future__ import annotations
 

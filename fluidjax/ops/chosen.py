@@ -78,7 +78,7 @@ def _distinct(X: Any, dtype: int) -> tuple[Any, Any, Any]:
 def _known_distinct(
     values: np.ndarray, kind: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same for known values; every nan is a value of its own here too."""
+    """The same for known values; here too, each nan is a separate value."""
     _, first, inverse, count = np.unique(
         values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )

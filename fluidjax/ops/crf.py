@@ -54,7 +54,7 @@ def _cells(op_type: str, slot: str, value: Any, length: Any) -> tuple[Any, Any]:
 
 
 def _back(value: Any, cells: Any) -> Any:
-    """Cells in the form that `value` has: packed rows, or as they are."""
+    """Cells in the form of `value`: packed rows if it is Ragged, else unchanged."""
     if not isinstance(value, Ragged):
         return cells
     packed = value.with_rows(pack(value, cells))
@@ -97,7 +97,7 @@ def crf_decoding(
     elsewhere.
 
     Emission [rows, D], one LoD level: ViterbiPath [rows, 1]. Emission [N, longest, D] with Length
-    [N, 1]: [N, longest], 0 behind the end. int64. Between equal scores the lowest tag wins.
+    [N, 1]: [N, longest], 0 after the end. int64. Between equal scores the lowest tag wins.
     """
     scores, alive = _cells("crf_decoding", "Emission", Emission, Length)
     path = _viterbi(scores, alive, Transition)

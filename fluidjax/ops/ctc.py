@@ -50,7 +50,7 @@ def ctc_align(
     one.
 
     Input [rows, 1], one LoD level; sequences may become empty. Or [N, T] with InputLength [N, 1]:
-    Output [N, T], padding_value behind the end, and OutputLength [N, 1].
+    Output [N, T], padding_value after the end, and OutputLength [N, 1].
     """
     if InputLength is None:
         return (

@@ -5,12 +5,12 @@
         \"\"\"Out = flatten(X, x_num_col_dims) @ flatten(Y, y_num_col_dims).\"\"\"
 
 Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (optional), ``Xs:
-list[Array]`` (repeatable), ``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are;
-other slots see plain rows), ``X: Array | SelectedRows`` (takes sparse rows too; other slots refuse
-them), ``Xs: list[Array | None]`` (gradients that nothing computed are left out). Keyword-only
-parameters are attributes, their annotation is Paddle's attribute type; those that later.py lists
-for the op are not written by default. A ``key`` parameter marks a random op, a ``target`` one an op
-that is lowered in several ways (target.py). `outs` names the
+list[Array]`` (repeatable), ``X: Ragged`` or ``X: Array | Ragged`` (takes sequences without
+conversion; other slots see plain rows), ``X: Array | SelectedRows`` (takes sparse rows too; other
+slots refuse them), ``Xs: list[Array | None]`` (gradients that nothing computed are left out).
+Keyword-only parameters are attributes, their annotation is Paddle's attribute type; those that
+later.py lists for the op are not written by default. A ``key`` parameter marks a random op, a
+``target`` one an op that is lowered in several ways (target.py). `outs` names the
 output slots: ``Out``, ``Outs*`` (repeatable: the function returns a list), ``Mask?`` (optional),
 ``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
 
@@ -105,7 +105,7 @@ def op(
     when, needs: slots that the gradient op does not always have, as in GradDef.
     inplace: output slot -> input slot that Paddle writes in place (``{"MeanOut": "Mean"}``).
     attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name
-    (``lambda``). infer: a shape rule of its own, see infer.py; the default runs the function under
+    (``lambda``). infer: a separate shape rule, see infer.py; the default runs the function under
     jax.eval_shape. write_grad: a function that writes the gradient ops, or the advice of the error
     if there are none. traits: further properties of the op, see traits.py.
     """

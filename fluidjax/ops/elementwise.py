@@ -65,7 +65,7 @@ def _wider(n: int, m: int) -> int:
 
 
 class _Shaped:
-    """As much of an array as :func:`align` asks for."""
+    """The parts of an array that :func:`align` reads."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape, self.ndim = shape, len(shape)

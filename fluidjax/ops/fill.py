@@ -42,13 +42,13 @@ def scalar(value: float, text: str, dtype: np.dtype) -> Any:
     if text and dtype == np.int64 and text.lstrip("+-").isdecimal():
         if abs(2 * int(text) + 1) >= 2**64:
             raise EnforceNotMet(
-                f"str_value is {text}, an int64 lies between {-(2**63)} and {2**63 - 1}"
+                f"str_value is {text}, but an int64 is between {-(2**63)} and {2**63 - 1}"
             )
         return np.int64(text)
     try:
         number = float(text) if text else value
     except ValueError:
-        raise EnforceNotMet(f"str_value is {text!r}, which is no number") from None
+        raise EnforceNotMet(f"str_value is {text!r}, which is not a number") from None
     if text and not math.isfinite(number):
         number = 0.0
     # a value that no integer holds becomes the least one, as in 1.8.5

@@ -52,8 +52,8 @@ def fusion_gru(
     X: Ragged, H0: Array | None, WeightX: Array, WeightH: Array, Bias: Array | None, *, activation: str = "tanh",
     gate_activation: str = "sigmoid", is_reverse: bool = False, use_seq: bool = True, origin_mode: bool = False,
 ):  # fmt: skip
-    """Hidden = gru(X @ WeightX + Bias, H0, WeightH); see there. As in 1.8.5 origin_mode has no
-    meaning.
+    """Hidden = gru(X @ WeightX + Bias, H0, WeightH); see there. As in 1.8.5, origin_mode is
+    ignored.
 
     use_seq selects an implementation in Paddle; ignored here.
     """

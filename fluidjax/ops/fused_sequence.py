@@ -130,7 +130,7 @@ def _one_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
 
 
 def _side_by_side(parts: list[Any]) -> Ragged:
-    """Rows joined along axis 1, each a sequence of its own."""
+    """Rows joined along axis 1; each row is a sequence."""
     rows = jnp.concatenate(parts, 1)
     n = rows.shape[0]
     return Ragged(rows, (jnp.arange(n + 1, dtype=jnp.int32),), (min(n, 1),), ("rows alone", n))

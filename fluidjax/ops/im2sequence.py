@@ -59,8 +59,8 @@ def im2sequence(
     paddings: Ints = (0, 0, 0, 0),
     out_stride: Ints = (1, 1),
 ):
-    """Out = the windows of each image, one a row, as a sequence: [N * windows, C * kh * kw] from X
-    [N, C, H, W].
+    """Out = the windows of each image, one per row, as a sequence: [N * windows, C * kh * kw] from
+    X [N, C, H, W].
 
     Windows go row by row; paddings: up, left, down, right. Y [N, 2]: real heights and widths,
     out_stride times those in X; image n has only the windows within its own part of X (ignored if N

@@ -29,8 +29,8 @@ CUBIC = np.float32(-0.75)  # Keys' parameter
 
 
 def _positions(out: int, ratio: Any, centred: bool) -> Array:
-    """Where each output position lies in the input, float64; `centred` counts from the middles of
-    the cells.
+    """The position in the input of each output position, float64; `centred` counts from the middles
+    of the cells.
     """
     xp = np if are_numbers((out,)) and isinstance(ratio, np.floating) else jnp
     if xp is jnp:

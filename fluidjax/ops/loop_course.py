@@ -147,9 +147,9 @@ class _Follow:
                 and decided_outside(self.desc.blocks[self.idx].ops, self.condition) is not None
             ):
                 raise EnforceNotMet(
-                    f"op 'while' ({self.call.op.loc}) tests {self.condition!r}, and nothing that"
-                    " this follows from changes in its block, so it would never end; count there,"
-                    " for instance by layers.increment(i)"
+                    f"op 'while' ({self.call.op.loc}) tests {self.condition!r}, but its block"
+                    " changes nothing that this depends on, so it would never end; count there, for"
+                    " instance by layers.increment(i)"
                 )
             for op in self.steps:
                 self._step(op, count)

@@ -451,7 +451,7 @@ def stack_grad(d_Y: Array, *, axis: int):
 
 def _unstack_spec(X: Spec, *, axis: int, num: int = 0) -> tuple[Spec, ...]:
     if not -X.ndim <= axis < X.ndim:
-        raise ShapeError(f"axis {axis} is none of the {X.ndim} dimensions of X{list(X.shape)}")
+        raise ShapeError(f"axis {axis} is not one of the {X.ndim} dimensions of X{list(X.shape)}")
     at = axis % X.ndim
     return (Spec(X.shape[:at] + X.shape[at + 1 :], X.dtype),) * (num or X.shape[at])
 

@@ -37,7 +37,7 @@ _WORDS = [
     (rf"batch dimensions to have the same shape, got {_SHAPE} and {_SHAPE}", _DIFFER),
     (rf"differ in dimensions other than the one being concatenated: .* for shapes {_SHAPE}, {_SHAPE}",
      "what is joined differs in other dimensions too: [{0}] and [{1}]"),
-    (r"axis (-?\d+) is out of bounds for array of dimension (\d+)", "axis {0} is none of {1} dimensions"),
+    (r"axis (-?\d+) is out of bounds for array of dimension (\d+)", "axis {0} is not one of {1} dimensions"),
     (r"not enough values to unpack \(expected (?:at least )?(\d+), got (\d+)\)", "{1} dimensions or entries are given for {0}"),
     (r"too many values to unpack \(expected (\d+)", "more dimensions or entries are given than {0}"),
     (r"must be at least (\d)D|must be >= (\d) dimension", "an input has fewer than {0} dimensions"),
@@ -50,7 +50,7 @@ _WORDS = [
     (rf"Cannot broadcast to shape with fewer dimensions: arr_shape={_SHAPE} shape={_SHAPE}", _DIFFER),
     (r"does not accept dtype (\w+)", "it is {0} where floats are needed"),
     (r"carry input and carry output must have equal types", "the dtypes or sizes of its inputs do not fit one another"),
-    (r"could not convert string to float: ('.*')", "{0} is no number"),
+    (r"could not convert string to float: ('.*')", "{0} is not a number"),
     (r"'NoneType' object|NoneType", _LACKS),
     (r"division by zero|modulo by zero|range\(\) arg 3 must not be zero|step cannot be zero", _ZERO),
     (r"Indexer must have integer or boolean type, got indexer with type (\w+)", "it is {0} where integers are needed"),
@@ -60,7 +60,7 @@ _WORDS = [
     (r"cannot convert float (?:NaN|infinity) to integer", "an attribute is nan or infinite"),
     (r"duplicate value in 'axis': \(([\d, -]*)\)|repeated axis", "an axis is named twice"),
     (r"nonnegative|negative dimensions|Dimension size after padding|greater than or equal to 0", "a size would be negative"),
-    (r"limit_indices must be|start_indices must be|slice .* must be", "what is cut out does not lie within the input"),
+    (r"limit_indices must be|start_indices must be|slice .* must be", "the slice is not within the input"),
 ]  # fmt: skip
 
 
@@ -77,7 +77,7 @@ def reason(exc: BaseException) -> str:
             groups = [g.rstrip(", ") for g in found.groups() if g is not None]
             return words.format(*groups)
     if isinstance(exc, KeyError):
-        return f"{text} is none of the values that it knows"
+        return f"{text} is not one of the values that it knows"
     return text
 
 

@@ -2,7 +2,7 @@
 the gradient.
 
 Every accumulator has the parameter's shape; LearningRate is [1]. An output named XOut overwrites X.
-Where Grad may be sparse, sgd, adagrad and adam with lazy_mode touch only its rows (optim_rows.py).
+For a sparse Grad, sgd, adagrad and adam with lazy_mode change only its rows (optim_rows.py).
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def adam(
     if multi_precision is not UNSAID:
         if lazy_mode and isinstance(Grad, SelectedRows):
             raise UnsupportedError(
-                "adam of Paddle 2 with lazy_mode and a sparse Grad is not there; leave"
+                "adam of Paddle 2 with lazy_mode and a sparse Grad is not supported; leave"
                 " lazy_mode out"
             )
         return _adam_of_2x(Param, Grad, LearningRate, Moment1, Moment2, Moment2Max, Beta1Pow, Beta2Pow, MasterParam, SkipUpdate,

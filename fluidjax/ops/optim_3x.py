@@ -121,10 +121,10 @@ def rprop(
     param: Array, grad: Array, prev: Array, learning_rate: Array, master_param: Array | None, learning_rate_range: Array, etas: Array, *,
     multi_precision: bool = False,
 ):  # fmt: skip
-    """param_out = p - sign(g) * r, with a rate of each element: r = learning_rate * etas[1] where
+    """param_out = p - sign(g) * r, with a rate for each element: r = learning_rate * etas[1] where
     grad * prev > 0, * etas[0] where below.
 
-    r lies within learning_rate_range, and is its least where grad * prev is nan. prev_out = g =
+    r stays within learning_rate_range, and is its minimum where grad * prev is nan. prev_out = g =
     grad, and 0 where grad * prev < 0; learning_rate_out = r.
     """
     p = param if master_param is None else master_param

@@ -65,6 +65,6 @@ def _inner(op: OpDesc, vars: Mapping[str, VarDesc]) -> int:
 
 
 def declared(names: Any, vars: Mapping[str, VarDesc]) -> tuple[int, ...]:
-    """The declared shape with 1 for what is unknown."""
+    """The declared shape, with 1 for unknown sizes."""
     var = vars.get(names[0]) if names else None
     return tuple(abs(d) for d in var.shape or ()) if var is not None else ()

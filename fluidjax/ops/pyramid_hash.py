@@ -40,8 +40,8 @@ def _spec(
         )
     if attrs["use_filter"] and (attrs["white_list_len"] or attrs["black_list_len"]):
         raise UnsupportedError(
-            "op 'pyramid_hash' with use_filter and lists asks Bloom filters, which is not there;"
-            " use_filter = False is"
+            "op 'pyramid_hash' with use_filter and lists needs Bloom filters, which are not"
+            " supported; set use_filter = False"
         )
     return Spec((-1, width), W.dtype), None, Spec(X.shape, "float32")
 

@@ -89,7 +89,7 @@ def _keeps_rows(attrs: Attrs, inputs: Mapping[str, Any]) -> bool:
 
 
 def masked(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[str, Any] | None:
-    """The outputs of a reduction that ignores padded rows; None if the op is no such reduction."""
+    """The outputs of a reduction that ignores padded rows; None for any other op."""
     rule = definition.traits.rows
     x = inputs.get("X")
     if not isinstance(rule, Reduction) or not isinstance(x, Ragged):
@@ -169,9 +169,7 @@ def _stand_in(
 def masked_gradient(
     gradient: OpDef, forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs
 ) -> dict[str, Any] | None:
-    """The gradient of a reduction over padded rows, zero in these; None if the op is no such
-    reduction.
-    """
+    """The gradient of a reduction over padded rows, zero in these; None for any other op."""
     x, given, rule = inputs.get("X"), inputs.get("Out@GRAD"), forward.traits.rows
     if (
         not isinstance(rule, Reduction)

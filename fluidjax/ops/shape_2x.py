@@ -389,7 +389,7 @@ def repeat_interleave(
     """Out = X with each element repeated Repeats times along `dim`."""
     if RepeatsTensor is not None:
         raise ShapeError(
-            "repeat_interleave takes Repeats; numbers of its own for each element (RepeatsTensor)"
-            " are not there"
+            "repeat_interleave takes Repeats; a number for each element (RepeatsTensor) is not"
+            " supported"
         )
     return jnp.repeat(X, Repeats, dim)

@@ -357,7 +357,7 @@ def crop_tensor(
     dims = integers("crop_tensor", "Shape", Shape, ShapeTensor, shape)
     if (Shape is not None or ShapeTensor) and 0 in dims:
         raise ShapeError(
-            "crop_tensor takes sizes other than 0 from tensors (-1: all behind the offset), not"
+            "crop_tensor takes sizes other than 0 from tensors (-1: all after the offset), not"
             f" {list(dims)}"
         )
     return cropped(X, _box(dims, start, X.shape), start)

@@ -64,9 +64,7 @@ def _problem(op: OpDesc) -> str | None:
     ):
         for slot in slots:
             if len(held.get(slot, ())) != 1:
-                return (
-                    f"{word} slot {slot!r} takes one variable and holds {len(held.get(slot, ()))}"
-                )
+                return f"{word} slot {slot!r} takes one variable, but has {len(held.get(slot, ()))}"
     for name in needs.blocks:
         if type(op.attrs.get(name)) is not BlockRef:
             return f"attribute {name!r} names no block"

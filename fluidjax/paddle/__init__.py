@@ -92,7 +92,7 @@ def enable_static() -> None:
 def disable_static(place: Any = None) -> NoReturn:
     """Not supported. Raises UnsupportedError."""
     raise UnsupportedError(
-        "paddle.disable_static: dynamic mode is not there; build static programs, or write JAX"
+        "paddle.disable_static: dynamic mode is not supported; build static programs, or write JAX"
     )
 
 

@@ -497,7 +497,7 @@ def view(x: Variable, shape_or_dtype: Any, name: str | None = None) -> Variable:
     """
     if isinstance(shape_or_dtype, str | VarType):
         raise UnsupportedError(
-            f"view of {x.name!r} as another dtype is not there; cast computes the numbers in"
+            f"view of {x.name!r} as another dtype is not supported; cast computes the numbers in"
             " another dtype"
         )
     return layers.reshape(x, shape_or_dtype, name=name)

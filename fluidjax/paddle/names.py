@@ -45,7 +45,7 @@ _PLACES = (
     "paddle.fluid", "paddle.fluid.layers",
 )  # fmt: skip
 HINTS = {
-    "disable_static": "dynamic mode is not there; build static programs",
+    "disable_static": "dynamic mode is not supported; build static programs",
     **dict.fromkeys(
         ("as_strided", "cauchy_", "geometric_", "normal_", "tolist"), "it belongs to dynamic mode"
     ),
@@ -74,11 +74,11 @@ HINTS = {
     ),
     **dict.fromkeys(
         ("rnnt_loss", "RNNTLoss"),
-        "losses of transducers are not there; CTC's is (paddle.nn.functional.ctc_loss)",
+        "transducer losses are not supported; the CTC loss is (paddle.nn.functional.ctc_loss)",
     ),
     **dict.fromkeys(
         ("adaptive_log_softmax_with_loss", "AdaptiveLogSoftmaxWithLoss"),
-        "it is not there; use hsigmoid_loss, or fluid.layers.sampled_softmax_with_cross_entropy",
+        "it is not supported; use hsigmoid_loss, or fluid.layers.sampled_softmax_with_cross_entropy",
     ),
     **dict.fromkeys(("moe_permute", "moe_unpermute"), "Paddle has it for the GPU alone"),
     "static_pylayer": "use paddle.static.nn.py_func, whose backward_func gives the gradient",
@@ -87,7 +87,7 @@ HINTS = {
         " hold"
     ),
     "LBFGS": "it searches lines by calling a closure, which dynamic mode alone has",
-    "split": "parts of a layer on several devices are not there; paddle.split cuts tensors",
+    "split": "a layer is not split over devices; paddle.split cuts tensors",
     "DygraphGeneratorLoader": "it belongs to dynamic mode",
     "LazyGuard": "parameters are made by the startup program, when it is run",
 }

@@ -70,7 +70,7 @@ def unique(
     kind = dtype_in(dtype, "dtype", "unique", INTS)
     if axis is not None and variable(x, "x", "unique").ndim != 1:
         raise UnsupportedError(
-            f"unique along axis {axis} of {x.name!r} {list(x.shape)} is not there; it takes all"
+            f"unique along axis {axis} of {x.name!r} {list(x.shape)} is not supported; it takes all"
             " elements, or a vector"
         )
     if x.desc.dtype == "bool":

@@ -111,7 +111,7 @@ def tensor_split(
     """
     require(
         -x.ndim <= axis < x.ndim,
-        f"tensor_split's axis {axis} is none of {x.name!r} {list(x.shape)}",
+        f"tensor_split's axis {axis} is not an axis of {x.name!r} {list(x.shape)}",
     )
     axis, size = axis % x.ndim, x.shape[axis]
     require(size >= 0, f"tensor_split takes a known size, but axis {axis} of {x.name!r} is not")

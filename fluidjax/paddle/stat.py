@@ -53,7 +53,7 @@ def median(
     """
     require(
         axis is None or -x.ndim <= axis < x.ndim,
-        f"median's axis {axis} is none of {x.name!r} {list(x.shape)}",
+        f"median's axis {axis} is not an axis of {x.name!r} {list(x.shape)}",
     )
     row, at = (layers.reshape(x, [-1]), 0) if axis is None else (x, axis % x.ndim)
     n = row.shape[at]

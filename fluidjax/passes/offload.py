@@ -36,7 +36,7 @@ class Offload(Pass):
         for name in self.names:
             if name not in can:
                 raise FluidValueError(
-                    f"{name!r} is no value of the forward pass that only the backward pass reads"
+                    f"{name!r} is not a value of the forward pass that only the backward pass reads"
                     f" later{near(name, can)}"
                 )
         made, notes = desc, []

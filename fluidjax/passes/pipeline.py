@@ -21,7 +21,7 @@ def parse(text: str) -> Pipeline:
         items = None
     if not isinstance(items, ast.List) or not items.elts:
         raise FluidValueError(
-            f"{text!r} is no pipeline; write passes with commas between them: 'inference,dce'"
+            f"{text!r} is not a pipeline; write passes with commas between them: 'inference,dce'"
         )
     return Pipeline(passes=tuple(_pass(item, text) for item in items.elts))
 
@@ -31,7 +31,7 @@ def _pass(item: ast.expr, text: str) -> Pass:
         return find(item.id)()
     if not isinstance(item, ast.Call) or not isinstance(item.func, ast.Name) or item.args:
         raise FluidValueError(
-            f"{ast.unparse(item)!r} in {text!r} is no pass; write name or name(option=value)"
+            f"{ast.unparse(item)!r} in {text!r} is not a pass; write name or name(option=value)"
         )
     options = {}
     for keyword in item.keywords:
@@ -39,8 +39,7 @@ def _pass(item: ast.expr, text: str) -> Pass:
             options[str(keyword.arg)] = ast.literal_eval(keyword.value)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             raise FluidValueError(
-                f"option {keyword.arg} of {item.func.id!r} is no plain value:"
-                f" {ast.unparse(keyword)}"
+                f"option {keyword.arg} of {item.func.id!r} is not a literal: {ast.unparse(keyword)}"
             ) from None
     return with_options(find(item.func.id)(), **options)
 

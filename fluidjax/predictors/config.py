@@ -281,7 +281,7 @@ class AnalysisConfig:
 
     def enable_quantizer(self) -> NoReturn:
         """Refused, for it would change results. Raises UnsupportedError."""
-        raise UnsupportedError("enable_quantizer: quantised inference by oneDNN is not there")
+        raise UnsupportedError("enable_quantizer: quantised inference by oneDNN is not supported")
 
     def enable_profile(self) -> NoReturn:
         """Refused. Raises UnsupportedError."""

@@ -228,12 +228,12 @@ MISTAKES = {
     "PADDLE_TRAINERS_NUM is 99999999; a job has": {"PADDLE_TRAINERS_NUM": "99999999"},
     "trainer 3 does not know how many trainers there are": {"PADDLE_TRAINER_ID": "3"},
     "trainer 1 does not know where the 2 trainers meet": {"PADDLE_TRAINERS": "2", "PADDLE_TRAINER_ID": "1"},
-    "'10.0.0.1' is no endpoint; write host:port": {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1,10.0.0.2"},
+    "'10.0.0.1' is not an endpoint; write host:port": {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1,10.0.0.2"},
     "its port '99999' is not a number from 1 to 65535": {"PADDLE_TRAINER_ENDPOINTS": "a:99999"},
     "its port '' is not a number": {"PADDLE_TRAINER_ENDPOINTS": "a:"},
-    "its host '' is no name": {"PADDLE_TRAINER_ENDPOINTS": ":5"},
-    "'http://a:5' is no endpoint": {"PADDLE_TRAINER_ENDPOINTS": "http://a:5"},
-    "'' is no endpoint": {"PADDLE_TRAINER_ENDPOINTS": "a:5,,b:5"},
+    "its host '' is not a name": {"PADDLE_TRAINER_ENDPOINTS": ":5"},
+    "'http://a:5' is not an endpoint": {"PADDLE_TRAINER_ENDPOINTS": "http://a:5"},
+    "'' is not an endpoint": {"PADDLE_TRAINER_ENDPOINTS": "a:5,,b:5"},
     "a:5 is listed twice, as number 0 and number 2": {"PADDLE_TRAINER_ENDPOINTS": "a:5,b:5,a:5"},
     "PADDLE_CURRENT_ENDPOINT is 10.0.0.1:6170, but PADDLE_TRAINER_ENDPOINTS has 10.0.0.2:6171 at place 1":
         {**TWO, "PADDLE_TRAINER_ID": "1", "PADDLE_CURRENT_ENDPOINT": "10.0.0.1:6170"},
@@ -259,7 +259,7 @@ def test_endpoints_print_as_they_are_read():
         assert str(endpoint(text, "x")) == text
     assert endpoint("[::1]:80", "x") == Endpoint("::1", 80) and Endpoint("::1", 80).loopback
     assert endpoint("localhost:1", "x").loopback and not endpoint("10.0.0.1:1", "x").loopback
-    with pytest.raises(FluidValueError, match="no endpoint"):
+    with pytest.raises(FluidValueError, match="not an endpoint"):
         endpoint("::1:80", "x")
 
 

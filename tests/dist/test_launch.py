@@ -432,7 +432,7 @@ MISTAKES = {
         "--servers", "2", "--workers=a:1,a:2", __file__,
     ],
     "--workers 2 lists no endpoint": ["--workers=2", "--servers=127.0.0.1:1,127.0.0.1:2", __file__],
-    "--servers: 'a:b' is no endpoint": ["--workers=127.0.0.1:5", "--servers", "a:b", __file__],
+    "--servers: 'a:b' is not an endpoint": ["--workers=127.0.0.1:5", "--servers", "a:b", __file__],
     "--servers: a:1 is listed twice": ["--workers=a:5", "--servers", "a:1,a:1", __file__],
     "--nproc or --worker_num is 3, but --workers lists 2": ["--worker_num=3", "--workers=a:1,a:2", __file__],
     "--pservers or --server_num is 1, but --servers lists 2": ["--worker_num=2", "--server_num=1", "--endpoints=a:1,a:2", __file__],

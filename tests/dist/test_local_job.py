@@ -236,7 +236,7 @@ def test_programs_that_do_not_belong_together() -> None:
         job_of("async_mlp_sgd", staleness=-1)
     missing = LocalJob(trainers, {first: pservers[first]})
     with pytest.raises(
-        FluidValueError, match=f"talks to '{second}', which is no pserver of the job"
+        FluidValueError, match=f"talks to '{second}', which is not a pserver of the job"
     ):
         missing.start()
     with pytest.raises(

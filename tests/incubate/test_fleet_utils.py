@@ -210,7 +210,7 @@ def test_the_auc_over_workers(capsys):
     util.set_zero("n", scope)
     assert not scope.get("n").any() and util.get_global_auc(scope, "p", "n") == 0.5
     for call, error, sentence in (
-        (FleetUtil, UnsupportedError, "pslib's servers are not there"), (lambda: FleetUtil("mpi"), FluidValueError, "not 'mpi'"),
+        (FleetUtil, UnsupportedError, "pslib's servers are not supported"), (lambda: FleetUtil("mpi"), FluidValueError, "not 'mpi'"),
         (lambda: util.save_model, UnsupportedError, "for the tables of pslib"),
         (lambda: util.set_zero("x", scope), FluidValueError, "no value"),
     ):  # fmt: skip

@@ -32,6 +32,6 @@ def test_a_program_that_needs_one_is_told_why() -> None:
     op = OpDesc(1, "run_program", FrozenMap({}), FrozenMap({"Out": ("x",)}), FrozenMap({}))
     with pytest.raises(
         UnsupportedError,
-        match=r"not there: run_program \(run_program runs a program of Paddle's dynamic mode",
+        match=r"not supported: run_program \(run_program runs a program of Paddle's dynamic mode",
     ):
         Step(ProgramDesc((BlockDesc(FrozenMap({"x": VarDesc("x")}), (op,)),)), ("x",))

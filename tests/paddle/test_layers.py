@@ -256,7 +256,7 @@ def test_bad_input():
         (
             lambda: nn.Embedding(4, 2, padding_idx=4),
             FluidValueError,
-            "padding_idx 4 is none of 4 rows",
+            "padding_idx 4 is not one of 4 rows",
         ),
         (
             lambda: nn.Conv2D(3, 4, 3, groups=2),

@@ -315,7 +315,7 @@ def test_signatures_of_adapted_functions(paddle):
 def test_refused_with_a_reason(paddle):
     x, f = paddle.static.data("x", [None, 4, None]), paddle.nn.functional
     for call, error, told in (
-        (paddle.disable_static, UnsupportedError, "dynamic mode is not there"),
+        (paddle.disable_static, UnsupportedError, "dynamic mode is not supported"),
         (lambda: paddle.seed("a"), FluidTypeError, "paddle.seed takes an integer"),
         (lambda: paddle.flatten(x, 0, 1), UnsupportedError, "leaves two dimensions unknown"),
         (lambda: paddle.flatten(x, 2, 1), FluidValueError, "start_axis 2 comes after stop_axis 1"),
@@ -329,9 +329,9 @@ def test_refused_with_a_reason(paddle):
         (
             lambda: f.cross_entropy(x, x, weight=x, axis=1),
             FluidValueError,
-            "weight goes with classes along the last axis, not 1",
+            "weight needs the classes along the last axis, not 1",
         ),
-        (lambda: f.dropout(x, axis=3), FluidValueError, "dropout's axis 3 is none of 'x'"),
+        (lambda: f.dropout(x, axis=3), FluidValueError, "dropout's axis 3 is not an axis of 'x'"),
         (
             lambda: f.interpolate(x, 3, mode="bilinear"),
             FluidValueError,

@@ -100,7 +100,7 @@ def test_rates_within_steps():
     for scheduler in ("3", 3):
         with pytest.raises(FluidTypeError, match="takes a scheduler of"):
             optimizer.set_lr_scheduler(scheduler)
-    with pytest.raises(FluidValueError, match="is what the scheduler says"):
+    with pytest.raises(FluidValueError, match="the scheduler sets the rate"):
         optimizer.set_lr(0.1)
     with pytest.raises(UnsupportedError, match="minimize"):
         optimizer.step()

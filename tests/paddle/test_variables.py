@@ -104,7 +104,7 @@ def test_values_of_a_variable():
         (lambda: w.register_hook(abs), UnsupportedError, "backward_func=hook"),
         (lambda: w.attr("x"), FluidValueError, "has no attribute 'x'"),
         (lambda: w.exponential_(0.0), FluidValueError, "lam is above 0"),
-        (lambda: matrix.view("int32"), UnsupportedError, "another dtype is not there"),
+        (lambda: matrix.view("int32"), UnsupportedError, "another dtype is not supported"),
         (lambda: matrix.moveaxis([0, 0], [1, 0]), FluidValueError, "each once"),
         (lambda: matrix.vander(), FluidValueError, "takes a vector"),
         (lambda: matrix.quantile(1.5), FluidValueError, "between 0 and 1"),

@@ -191,7 +191,7 @@ def test_refused(net):
         with pytest.raises(
             FluidValueError,
             match=(
-                f"'{name}' is no value of the forward pass that only the backward pass reads later"
+                f"'{name}' is not a value of the forward pass that only the backward pass reads later"
             ),
         ):
             fluid.passes.run(Offload((name,)), main.desc, keep=[loss.name])

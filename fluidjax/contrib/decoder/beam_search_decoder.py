@@ -90,7 +90,7 @@ class TrainingDecoder:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._status != _AFTER:
             raise FluidValueError(
-                "a TrainingDecoder has its outputs behind its block, not within or before it"
+                "a TrainingDecoder has its outputs after its block, not within or before it"
             )
         return self.dynamic_rnn(*args, **kwargs)
 
@@ -272,7 +272,7 @@ class BeamSearchDecoder:
     def __call__(self) -> tuple[Variable, Variable]:
         if self._status != _AFTER or self._ids_array is None or self._scores_array is None:
             raise FluidValueError(
-                "a BeamSearchDecoder has its outputs behind its block, not within or before it"
+                "a BeamSearchDecoder has its outputs after its block, not within or before it"
             )
         return beam_search_decode(
             ids=self._ids_array,

@@ -1,4 +1,4 @@
-"""fluid.contrib.extend_optimizer: optimizers with weight decay that gradients do not see."""
+"""fluid.contrib.extend_optimizer: optimizers with weight decay that is not added to gradients."""
 
 from typing import TYPE_CHECKING
 

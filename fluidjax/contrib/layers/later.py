@@ -27,7 +27,7 @@ def sparse_embedding(
     """
     if entry is not None:
         raise UnsupportedError(
-            "sparse_embedding: entry is not there, for a table has all of its rows from the start;"
+            "sparse_embedding: entry is not supported: a table has all rows from the start;"
             " leave it out"
         )
     return embedding(

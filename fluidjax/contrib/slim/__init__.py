@@ -10,7 +10,7 @@ __all__: list[str] = []
 
 HINTS = {
     "Compressor": (
-        "is not there; apply the passes of fluid.contrib.slim.quantization and train by"
+        "is not supported; apply the passes of fluid.contrib.slim.quantization and train by"
         " Executor.run"
     )
 }

@@ -248,12 +248,12 @@ def endpoint(text: str, what: str, port: int | None = None) -> Endpoint:
     if not colon or (":" in host and not host.startswith("[")):
         if port is None or ":" in text:
             raise FluidValueError(
-                f"{what}: {text!r} is no endpoint; write host:port, such as 192.168.0.1:6174"
+                f"{what}: {text!r} is not an endpoint; write host:port, such as 192.168.0.1:6174"
             )
         return Endpoint(_host(text.strip(), text, what), port)
     if not (digits.isascii() and digits.isdigit() and 0 < int(digits) < 65536):
         raise FluidValueError(
-            f"{what}: {text!r} is no endpoint; its port {digits!r} is not a number from 1 to 65535"
+            f"{what}: {text!r} is not an endpoint; its port {digits!r} is not a number from 1 to 65535"
         )
     return Endpoint(_host(host.removeprefix("[").removesuffix("]"), text, what), int(digits))
 
@@ -261,7 +261,7 @@ def endpoint(text: str, what: str, port: int | None = None) -> Endpoint:
 def _host(host: str, text: str, what: str) -> str:
     if not host or any(c.isspace() or c in "/@,;[]" for c in host):
         raise FluidValueError(
-            f"{what}: {text!r} is no endpoint; its host {host!r} is no name or address"
+            f"{what}: {text!r} is not an endpoint; its host {host!r} is not a name or an address"
         )
     return host
 

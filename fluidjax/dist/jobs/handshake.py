@@ -69,7 +69,7 @@ def machine() -> str:
 def read_hello(message: object) -> Hello:
     """A hello from received data. Raises ParseError for anything else."""
     if not isinstance(message, Mapping) or set(message) != {f.name for f in fields(Hello)}:
-        raise ParseError("this is not how a process of fluidjax says hello")
+        raise ParseError("this is not the first message of a process of fluidjax")
     for field in fields(Hello):
         value, number = message[field.name], field.type == "int"
         if number and not (type(value) is int and -LARGEST <= value <= 1 << 32):

@@ -249,7 +249,7 @@ class Hub:
             if peer.hello is None:
                 self._send_away(peer)
             else:
-                peer.failed = peer.failed or f"it sent what is no message: {error}"
+                peer.failed = peer.failed or f"it sent something that is not a message: {error}"
                 self._lost(peer)
 
     def _send_away(self, stranger: Peer) -> None:

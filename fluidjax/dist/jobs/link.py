@@ -100,8 +100,8 @@ class Link:
         while not self.introduce(deadline, timeout, failed):
             if not self.retry or time.monotonic() > deadline:
                 raise JobError(
-                    f"{self.hello.name}: {self.where} at {self.address} hangs up before it says"
-                    " anything"
+                    f"{self.hello.name}: {self.where} at {self.address} closes the connection"
+                    " without a message"
                 )
             time.sleep(0.1)
         # the hub has the same limit and a better message, so let it report first
@@ -371,7 +371,7 @@ class Link:
             return self._loaded.get(timeout=timeout)
         except queue.Empty:
             why = (
-                f"{self.hello.name} waits for the pservers, of which not all have run their program"
+                f"{self.hello.name} waits for the pservers, but not all have run their program"
                 f" within {timeout:g} s"
             )
             raise JobError(why) from None

@@ -161,7 +161,7 @@ class Job:
             if asked and "" in wishes:
                 gone = f"trainer {wishes.index('')} has ended"
                 raise JobError(
-                    f"{asked[0].removeprefix(_READ)!r} lies in parts on all trainers, and cannot be"
+                    f"{asked[0].removeprefix(_READ)!r} is split over all trainers, and cannot be"
                     f" read any more, since {gone}"
                 )
             for one in asked:

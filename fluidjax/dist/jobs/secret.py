@@ -107,7 +107,7 @@ def _folder() -> Path:
             continue
         if stat.S_ISDIR(kept.st_mode) and kept.st_uid == mine and not kept.st_mode & 0o077:
             return folder
-    raise PermissionError("there is no folder of this user's alone under /run/user or /tmp")
+    raise PermissionError("there is no folder that only this user can read under /run/user or /tmp")
 
 
 __all__ = ["found", "leave", "new_secret", "nonce", "path_of", "proof", "proves", "take_away"]

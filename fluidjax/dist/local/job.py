@@ -408,7 +408,7 @@ class LocalJob:
         if found is None:
             hint = near(message.endpoint, self.pservers)
             raise FluidValueError(
-                f"trainer {message.trainer} talks to {message.endpoint!r}, which is no pserver of"
+                f"trainer {message.trainer} talks to {message.endpoint!r}, which is not a pserver of"
                 f" the job{hint}"
             )
         return found

@@ -81,7 +81,7 @@ class DataParallel(Pass):
 def _share(
     made: OpBuilder, x: str, out: str, at: OpDesc, ranks: int, rows: str | None, role: int
 ) -> OpDesc:
-    """What a rank's value counts for in the mean over the batch."""
+    """A rank's value, weighted by its share in the mean over the batch."""
     if rows is None:
         return made.over("scale", [x], at, [out], scale=1.0 / ranks, op_role=role)
     return made.over("c_share", [x], at, [out], rows=rows, op_role=role)

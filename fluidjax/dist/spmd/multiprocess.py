@@ -167,8 +167,8 @@ def _answer(name: str) -> None:
     array = None if scope is None else _part(scope, name)
     if where is None or array is None:
         raise JobError(
-            f"another trainer reads {name!r}, of which this one holds no part; trainers keep their"
-            " state in the same scope"
+            f"another trainer reads {name!r}, but this one has no part of it; trainers must use"
+            " the same scope"
         )
     where.everywhere(array)
 
@@ -225,7 +225,7 @@ def _compare(where: Mesh, text: str) -> None:
     if len(set(found.tolist())) > 1:
         raise JobError(
             "the processes run different programs, or feed batches of different sizes; python -m"
-            " fluidjax launch would say which"
+            " fluidjax launch reports which"
         )
 
 

@@ -209,5 +209,5 @@ control_op(
 )  # fmt: skip
 control_op(
     "save_combine", ins="X*", outs="Y?", attrs={**_SAVE, "save_to_memory": Attr("save_to_memory", "BOOLEAN", False)}, runs=Runs.EFFECT,
-    doc="All of X goes to the file file_path, one tensor behind the other.", control=ControlOp(lower=save_combine, may_raise=True),
+    doc="All of X goes to the file file_path, one tensor after the other.", control=ControlOp(lower=save_combine, may_raise=True),
 )  # fmt: skip

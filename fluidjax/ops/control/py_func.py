@@ -72,7 +72,7 @@ def _declared(call: Call, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
     var = next((b.vars[name] for b in call.desc.blocks if name in b.vars), None)
     if var is None or var.shape is None or var.dtype is None:
         raise UnsupportedError(
-            f"op 'py_func' ({call.op.loc}) writes {name!r}, whose shape and dtype nobody declares"
+            f"op 'py_func' ({call.op.loc}) writes {name!r}, but its shape and dtype are not declared"
         )
     shape = list(var.shape)
     if shape and shape[0] < 0 and call.op.input("X"):

@@ -40,7 +40,7 @@ def _table(call: Call) -> RankTable:
     table = call.read(name)
     if not isinstance(table, RankTable):
         raise EnforceNotMet(
-            f"op '{call.op.type}' takes a rank table, but {name!r} is none; lod_rank_table"
+            f"op '{call.op.type}' takes a rank table, but {name!r} is not one; lod_rank_table"
             " makes one"
         )
     return table

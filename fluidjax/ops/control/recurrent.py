@@ -132,7 +132,7 @@ def _check_states(call: Call, old: Mapping[str, Any], new: Mapping[str, Any]) ->
             raise EnforceNotMet(
                 f"op '{call.op.type}' carries {name!r}, which is {before.dtype} of shape"
                 f" {list(before.shape)} before a step and {value.dtype} of shape"
-                f" {list(value.shape)} after it; a memory keeps both (its init says which)"
+                f" {list(value.shape)} after it; the shape and dtype of a memory are those of its init"
             )
 
 

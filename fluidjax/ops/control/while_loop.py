@@ -81,7 +81,7 @@ class Loop:
             )
         if self.course.count is None and marks:
             raise NotOneStep(
-                f"op 'while' ({self.op.loc}) writes {name!r}, an array, and nothing says how often the loop runs at most; compare a "
+                f"op 'while' ({self.op.loc}) writes the array {name!r}, but the loop has no known limit of iterations; compare a "
                 "counter with a constant, in the condition or beside it by logical_and", counts=True,
             )  # fmt: skip
         there = (
@@ -127,13 +127,13 @@ class Loop:
             end, scopes = self._scan(start, left, before)
         elif self.differentiated:
             raise NotOneStep(
-                f"op 'while' ({self.op.loc}) is differentiated, and nothing says how often it runs at most; compare a counter with a "
+                f"op 'while' ({self.op.loc}) is differentiated, but has no known limit of iterations; compare a counter with a "
                 "constant, in the condition or beside it by logical_and", counts=True,
             )  # fmt: skip
         elif decided_outside(self.desc.blocks[self.idx].ops, self.condition) is not None:
             raise NotOneStep(
-                f"op 'while' ({self.op.loc}) tests {self.condition!r}, and nothing that this"
-                " follows from changes in its block, so once it goes on it never ends; count"
+                f"op 'while' ({self.op.loc}) tests {self.condition!r}, but its block changes"
+                " nothing that this depends on, so the loop never ends once it has begun; count"
                 " there, for instance by layers.increment(i)"
             )
         else:
@@ -246,15 +246,15 @@ def _in_form_of(op: OpDesc, name: str, before: Any, after: Any) -> Any:
     if now != was or form_of(after) != form_of(before):
         raise NotOneStep(
             f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of shape {_shape(before)}"
-            f" and ends it with {_shape(after)}; a value that a loop hands on keeps its shape, so"
-            " write one of a growing shape to an array"
+            f" and ends it with {_shape(after)}; the shape must stay the same, so write a value"
+            " of a growing shape to an array"
         )
     for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         if jnp.result_type(a) != jnp.result_type(b):
             raise NotOneStep(
                 f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of"
-                f" {jnp.result_type(a)} and ends it with {jnp.result_type(b)}; a value that a loop"
-                " hands on keeps its dtype, so cast it"
+                f" {jnp.result_type(a)} and ends it with {jnp.result_type(b)}; the dtype must stay"
+                " the same, so cast it"
             )
     return jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype), before, after)
 

@@ -65,7 +65,7 @@ def _assigned(fg: Any, bg: Any, first: Any, room: tuple[int, int]) -> tuple[Any,
 
 
 def _inputs(op: str, anchors: Any, info: Any, **ragged: Any) -> dict[str, Ragged]:
-    """The boxes of each image with what goes with them."""
+    """The boxes of each image, and the inputs that belong to them."""
     boxes_checked(op, "Anchor", anchors)
     found = {slot: sequences_of(op, slot, value, 1) for slot, value in ragged.items()}
     same_sequences(op, found)

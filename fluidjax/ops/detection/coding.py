@@ -220,7 +220,7 @@ def box_decoder_and_assign(
     """
     if PriorBoxVar is None:
         raise EnforceNotMet(
-            "op 'box_decoder_and_assign' takes four variances, PriorBoxVar, which are not there"
+            "op 'box_decoder_and_assign' takes four variances, PriorBoxVar, which is missing"
         )
     rows, classes = BoxScore.shape
     codes = TargetBox.reshape(rows, classes, 4) * PriorBoxVar

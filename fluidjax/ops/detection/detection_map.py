@@ -182,7 +182,7 @@ def detection_map(
     overlap is with that box of its class, and by more than overlap_threshold. Difficult boxes and
     detections that overlap them do not count, unless evaluate_difficult. 11point: the mean of the
     largest precisions at recall >= 0, 0.1, ..., 1. AccumPosCount [class_num, 1]: boxes of each
-    class; AccumTruePos, AccumFalsePos [rows, 2]: scores and 1 or 0, a sequence a class. As in 1.8.5
+    class; AccumTruePos, AccumFalsePos [rows, 2]: scores and 1 or 0, one sequence per class. As in 1.8.5
     a class with background_label boxes does not count. If HasState [1] is not 0, PosCount, TruePos
     and FalsePos are the Accum outputs of earlier batches; this batch's counts and records are
     added, and MAP covers all. Raises EnforceNotMet if they are not such outputs.

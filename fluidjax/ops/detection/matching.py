@@ -224,7 +224,7 @@ def mine_hard_examples(
     ClsLoss: Array, LocLoss: Array | None, MatchIndices: Array, MatchDist: Array, *, neg_pos_ratio: float = 1.0,
     neg_dist_threshold: float = 0.5, sample_size: int = 0, mining_type: str = MININGS[0],
 ):  # fmt: skip
-    """NegIndices [rows, 1] int32, a sequence an image = the priors that are trained as background,
+    """NegIndices [rows, 1] int32, one sequence per image = the priors that are trained as background,
     in order. All inputs [N, M].
 
     max_negative: the unmatched priors with MatchDist below neg_dist_threshold and the largest

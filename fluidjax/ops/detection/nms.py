@@ -47,7 +47,7 @@ def _checked(op_type: str, boxes: Any, scores: Any) -> None:
 
 
 def check_limits(op_type: str, **limits: int) -> None:
-    """Raises FluidValueError for limits below -1, which is none."""
+    """Raises FluidValueError for limits below -1 (-1: no limit)."""
     for name, value in limits.items():
         if value < -1:
             raise FluidValueError(f"op '{op_type}' takes {name} from 0, or -1 for all, not {value}")

@@ -94,7 +94,7 @@ def _variances(variances: Sequence[float], shape: Sequence[int], dtype: Any) -> 
 def _prior_count(
     op_type: str, mins: Sequence[float], maxs: Sequence[float], ratios: Sequence[float], flip: bool
 ) -> int:
-    """How many priors a place has. Raises FluidValueError for sizes that are none."""
+    """The number of priors of a place. Raises FluidValueError for invalid sizes."""
     if not mins or min(mins) <= 0:
         raise FluidValueError(f"op '{op_type}' takes min_sizes above 0, not {list(mins)}")
     if maxs and (len(maxs) != len(mins) or any(b <= a for a, b in zip(mins, maxs, strict=True))):

@@ -101,7 +101,7 @@ def _write_rule(op: OpDesc, names: GradNames) -> list[GradOp]:
             place = f" ({op.loc})" if op.loc else ""
             raise UnsupportedError(
                 f"{op.attrs['function']!r}{place} closes over {name!r}, for which its custom_vjp"
-                " rule gives no gradient: hand it over as an argument, or stop its gradient by"
+                " rule gives no gradient: pass it as an argument, or stop its gradient by"
                 " jax.lax.stop_gradient"
             )
     return [GradOp("jax.custom_call_vjp", *slots, own_attrs(op, [a.name for a in _RULE]))]

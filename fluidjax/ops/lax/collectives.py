@@ -140,8 +140,8 @@ def sharding_constraint(X: Array, *, mesh_axes: list[str], spec: str):
         return X
     if missing:
         raise FluidValueError(
-            f"op 'jax.sharding_constraint' splits an array over {', '.join(split)} ({spec}), of which"
-            f" the mesh around the step ({', '.join(kinds)}) has no {', '.join(missing)}: use a mesh"
+            f"op 'jax.sharding_constraint' splits an array over {', '.join(split)} ({spec}), but the"
+            f" mesh around the step ({', '.join(kinds)}) has no {', '.join(missing)}: use a mesh"
             " with all of them, or with none"
         )
     explicit = any(kinds[name] == AxisType.Explicit for name in split)

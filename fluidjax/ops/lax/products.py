@@ -48,7 +48,7 @@ def conv_general_dilated(
     """Out = Lhs convolved with the kernel Rhs. spec ``NHWC,HWIO->NHWC`` names the axes of Lhs, Rhs
     and Out.
 
-    padding: before and behind, of each axis in turn. Dilations that are not given are 1.
+    padding: before and after, of each axis in turn. Dilations that are not given are 1.
     """
     operands, _, out = spec.partition("->")
     return lax.conv_general_dilated(

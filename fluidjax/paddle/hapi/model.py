@@ -82,7 +82,7 @@ class Model:
         """
         if amp_configs:
             raise UnsupportedError(
-                "Model.prepare's amp_configs: mixed precision is not there; use static programs"
+                "Model.prepare's amp_configs: mixed precision is not supported; use static programs"
             )
         if loss is not None and not callable(loss):
             raise FluidTypeError(f"Model.prepare takes a loss that can be called, not {loss!r}")

@@ -109,9 +109,7 @@ class Static:
         Raises FluidTypeError unless it is a number.
         """
         if self._scheduler is not None:
-            raise FluidValueError(
-                "set_lr: the rate is what the scheduler says; change the scheduler"
-            )
+            raise FluidValueError("set_lr: the scheduler sets the rate; change the scheduler")
         if not isinstance(value, float | int) or isinstance(value, bool):
             raise FluidTypeError(f"set_lr takes a number, not {value!r}")
         self._learning_rate = float(value)

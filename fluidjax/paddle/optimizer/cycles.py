@@ -54,7 +54,7 @@ class LinearLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """From max_learning_rate / divide_factor up to max_learning_rate, then down to
+    """The rate rises from max_learning_rate / divide_factor to max_learning_rate, then falls to
     end_learning_rate at total_steps - 1.
 
     phase_pct: the fraction of steps that rise. three_phase: as many return to the initial rate, and
@@ -196,7 +196,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             super().step()
             return
         at = 0 if epoch is None else epoch
-        require(at >= 0, f"CosineAnnealingWarmRestarts goes on to a step from 0, not to {at}")
+        require(at >= 0, f"CosineAnnealingWarmRestarts continues at a step from 0, not to {at}")
         self.T_cur, self.T_i = at, self.T_0
         while self.T_cur >= self.T_i and self.T_mult > 1:
             self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult

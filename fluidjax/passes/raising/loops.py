@@ -29,7 +29,7 @@ def scan(place: Place) -> None:
     starts = [next(args) for _ in op.input("Init")]
     for arg, array in zip(args, op.input("Xs"), strict=True):
         if len(place.shape(array)) < 2:
-            raise Refused("it goes over numbers, and Fluid's rows have a shape")
+            raise Refused("it iterates over numbers, and Fluid's rows have a shape")
         # within the block a row has the name of the array
         if array in (*rows.values(), *names.values(), *op.input("Init")):
             array = place.add("assign", {"X": array})
@@ -111,7 +111,7 @@ def _recurrent(
             0 if d else n for n, d in zip(own.shape or (), own.dims or ("",) * 9, strict=False)
         ]
         if 0 in sizes and sizes.count(0) > 1:
-            raise Refused(f"{out!r} has several open sizes, of which reshape2 finds one alone")
+            raise Refused(f"{out!r} has several open sizes, but reshape2 infers only one")
         place.ops.append(
             place.builder.op(
                 "reshape2", {"X": cut}, {"Out": out, "XShape": _side(place, out)}, None, op,

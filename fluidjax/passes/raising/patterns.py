@@ -235,7 +235,7 @@ def _normalised(place: Place) -> _Norm:
     if rest:
         (scale,) = rest
         if not _parameter(place, scale):
-            raise Refused(f"{scale!r} is no vector along one axis")
+            raise Refused(f"{scale!r} is not a vector along one axis")
     added = place.maker(place.spread(inverse.input("X")[0])[0], "add")
     variance, eps = number_beside(place, added)
     var_source, _ = place.spread(variance)
@@ -415,7 +415,7 @@ def _log_of_sum(place: Place, name: str) -> str:
     total = place.maker(place.spread(name)[0], "reduce_sum")
     exp = place.maker(total.input("X")[0], "exp").input("X")[0]
     if _only(total) != len(place.shape(exp)) - 1:
-        raise Refused("it is no sum along the last axis")
+        raise Refused("it is not a sum along the last axis")
     return exp
 
 
@@ -466,7 +466,7 @@ def cross_entropy_of_logits(place: Place) -> None:
         if place.through(_shifted(place, exp)) == place.through(x):
             _cross_entropy(place, x, labels)
             return
-    raise Refused("it is no logsumexp of the same values")
+    raise Refused("it is not a logsumexp of the same values")
 
 
 @pattern("cross entropy", "neg")
@@ -490,7 +490,7 @@ def cross_entropy(place: Place) -> None:
         if place.dims(hot) == place.dims(x) and _only(op) == len(place.shape(x)) - 1 and depth == place.shape(x)[-1]:  # fmt: skip
             _cross_entropy(place, x, labels, ignored=-1)
             return
-    raise Refused("it is no product of a log_softmax and one-hot labels")
+    raise Refused("it is not a product of a log_softmax and one-hot labels")
 
 
 @pattern("embedding", "gather")

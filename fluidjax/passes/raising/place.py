@@ -27,7 +27,7 @@ KNOWN = 4096  # largest number of elements of a value computed during the conver
 
 
 def _refuse(block: BlockDesc, results: Sequence[str]) -> BlockDesc:
-    raise Refused("it stands in a block of an op that holds blocks")
+    raise Refused("it is in a block of an op that has blocks")
 
 
 @dataclass
@@ -292,7 +292,7 @@ class Place:
             else:
                 wanted.append(0 if at < len(own) and own[at] == n else -1)
         if wanted.count(-1) > 1:
-            raise Refused(f"{name!r} has several open sizes, of which reshape2 finds one alone")
+            raise Refused(f"{name!r} has several open sizes, but reshape2 infers only one")
         return self.sized(self.moved(name, "reshape2", last, shape=wanted), sizes)
 
     def sized(self, name: str, sizes: Sequence[Any]) -> str:
@@ -321,7 +321,7 @@ class Place:
         at = next(i for i, op in enumerate(self.ops) if name in op.writes)
         op, var = self.ops[at], self.made.pop(name)
         if len(var.shape or ()) != len(self.out.shape or ()) or var.dtype != self.out.dtype:
-            raise Refused(f"what stands for it has the shape {list(var.shape or ())}")
+            raise Refused(f"its replacement has the shape {list(var.shape or ())}")
         outs = {
             s: tuple(self.out.name if n == name else n for n in names)
             for s, names in op.outputs.items()

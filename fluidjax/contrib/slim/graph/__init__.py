@@ -7,7 +7,9 @@ from ....graph.ir_graph import IrGraph as IrGraph
 
 __all__: list[str] = []
 
-_GONE = "belongs to slim's Compressor, which is not there; use IrGraph, or Program and its blocks"
+_GONE = (
+    "belongs to slim's Compressor, which is not supported; use IrGraph, or Program and its blocks"
+)
 HINTS = dict.fromkeys(("GraphWrapper", "OpWrapper", "SlimGraphExecutor", "VarWrapper"), _GONE)
 
 if not TYPE_CHECKING:

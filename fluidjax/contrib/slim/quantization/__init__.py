@@ -13,11 +13,11 @@ __all__ += post_training_quantization.__all__
 __all__ += quantization_pass.__all__
 
 _COMPRESSOR = (
-    "is a strategy of slim's Compressor, which is not there; apply QuantizationTransformPass and"
+    "is a strategy of slim's Compressor, which is not supported; apply QuantizationTransformPass and"
     " train by Executor.run"
 )
 _MKLDNN = (
-    "is for MKL-DNN's integer kernels, which are not there; use QuantizationFreezePass and"
+    "is for MKL-DNN's integer kernels, which are not supported; use QuantizationFreezePass and"
     " ConvertToInt8Pass"
 )
 HINTS = {

@@ -94,8 +94,8 @@ class QuantizationFreezePass:
         name = graph.out_node_mapping_table.get(read_from, read_from)
         if name != read_from and name in parameters:
             raise UnsupportedError(
-                f"{name!r} goes through a weight_preprocess_func before it is quantised, and whole"
-                " numbers in its place would go through that too; save the test program with its"
+                f"{name!r} goes through a weight_preprocess_func before it is quantised, and so"
+                " would the integers that replace it; save the test program with its"
                 " functions, or freeze one without"
             )
         if name not in parameters:
@@ -153,7 +153,7 @@ class QuantizationFreezePass:
                 max_range *= steps(self._activation_bits)
         if data is None:
             raise FluidValueError(
-                f"op {op.name()} reads weights alone, of which none can be restored after it"
+                f"op {op.name()} reads only weights, so it cannot be dequantised after it"
             )
         insert = Inserter(graph, self._scope, self._place)
         if self._weights == "channel_wise_abs_max" and op.name() in CONVOLUTIONS:

@@ -29,7 +29,7 @@ class ConvertToInt8Pass:
         self._scope, self._place = scope, place
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph. Raises FluidTypeError for other than an IrGraph."""
+        """Rewrite the graph. Raises FluidTypeError unless given an IrGraph."""
         checked_graph(graph, "ConvertToInt8Pass")
         parameters = {n.name() for n in graph.all_persistable_nodes()}
         made: dict[str, IrVarNode] = {}
@@ -58,7 +58,7 @@ class TransformForMobilePass:
     """
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph. Raises FluidTypeError for other than an IrGraph."""
+        """Rewrite the graph. Raises FluidTypeError unless given an IrGraph."""
         checked_graph(graph, "TransformForMobilePass")
         for op in graph.all_op_nodes():
             kind = (

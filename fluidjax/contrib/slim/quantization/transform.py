@@ -88,7 +88,7 @@ class QuantizationTransformPass:
         self._kinds = checked_types(quantizable_op_type, WITH_WEIGHTS)
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Rewrite the graph, forward and backward. Raises FluidTypeError for other than an IrGraph."""
+        """Rewrite the graph, forward and backward. Raises FluidTypeError unless given an IrGraph."""
         checked_graph(graph, "QuantizationTransformPass")
         insert = Inserter(graph, self._scope, self._place, self._window_size, self._moving_rate)
         parameters = {n.name() for n in graph.all_persistable_nodes()}

@@ -223,7 +223,7 @@ class MPISymetricRoleMaker(RoleMakerBase):
 
     def __init__(self) -> None:
         raise UnsupportedError(
-            "MPI's roles are not there; use PaddleCloudRoleMaker (python -m fluidjax launch) or"
+            "MPI's roles are not supported; use PaddleCloudRoleMaker (python -m fluidjax launch) or"
             " UserDefinedRoleMaker"
         )
 

@@ -222,7 +222,7 @@ class CollectiveOptimizer:
             )
         if strategy.use_dist_fc:
             raise UnsupportedError(
-                "use_dist_fc splits a layer over the workers, which is not there"
+                "use_dist_fc splits a layer over the workers, which is not supported"
             )
         if strategy.use_local_sgd:
             strategy.mode, strategy.collective_mode = "collective", "local_sgd"

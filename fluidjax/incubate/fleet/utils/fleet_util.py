@@ -37,7 +37,7 @@ class FleetUtil:
     def __init__(self, mode: str = "pslib") -> None:
         if mode == "pslib":
             raise UnsupportedError(
-                "FleetUtil: pslib's servers are not there; use FleetUtil('transpiler')"
+                "FleetUtil: pslib's servers are not supported; use FleetUtil('transpiler')"
             )
         if mode != "transpiler":
             raise FluidValueError(f"FleetUtil has the modes 'pslib' and 'transpiler', not {mode!r}")
@@ -45,7 +45,7 @@ class FleetUtil:
     def __getattr__(self, name: str) -> NoReturn:
         if name in _PSLIB:
             raise UnsupportedError(
-                f"FleetUtil.{name} is for the tables of pslib, which is not there; use"
+                f"FleetUtil.{name} is for the tables of pslib, which is not supported; use"
                 " fleet.save_persistables"
             )
         raise AttributeError(f"FleetUtil has no {name!r}")

@@ -182,7 +182,9 @@ def glu(x: Variable, axis: int = -1, name: str | None = None) -> Variable:
     """a * sigmoid(b), where a and b are the halves of x along `axis`. Raises FluidValueError for an
     axis that x lacks or that is odd.
     """
-    require(-x.ndim <= axis < x.ndim, f"glu's axis {axis} is none of {x.name!r} {list(x.shape)}")
+    require(
+        -x.ndim <= axis < x.ndim, f"glu's axis {axis} is not an axis of {x.name!r} {list(x.shape)}"
+    )
     require(
         x.shape[axis] % 2 == 0,
         f"glu halves axis {axis}, which is {x.shape[axis]} long in {x.name!r}",

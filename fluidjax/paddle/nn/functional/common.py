@@ -77,7 +77,7 @@ def dropout(
     ]
     require(
         all(0 <= a < x.ndim for a in axes),
-        f"dropout's axis {axis} is none of {x.name!r} {list(x.shape)}",
+        f"dropout's axis {axis} is not an axis of {x.name!r} {list(x.shape)}",
     )
     others = [a for a in range(x.ndim) if a not in axes]
     zeros = layers.zeros_like(x)
@@ -184,7 +184,7 @@ def embedding(
     if padding_idx is not None:
         require(
             -rows <= padding_idx < rows,
-            f"embedding's padding_idx {padding_idx} is none of {rows} rows",
+            f"embedding's padding_idx {padding_idx} is not one of {rows} rows",
         )
         padding_idx = padding_idx if padding_idx >= 0 else rows + padding_idx
     attrs = {"is_sparse": sparse, "padding_idx": -1 if padding_idx is None else padding_idx}

@@ -72,7 +72,7 @@ def cross_entropy(
     axis = axis if axis >= 0 else input.ndim + axis
     require(
         weight is None or axis == input.ndim - 1,
-        f"cross_entropy's weight goes with classes along the last axis, not {axis}",
+        f"cross_entropy's weight needs the classes along the last axis, not {axis}",
     )
     if not soft_label and label.ndim == input.ndim - 1:
         label = layers.unsqueeze(label, [axis])

@@ -274,7 +274,7 @@ class Embedding(Layer):
     ) -> None:  # fmt: skip
         super().__init__()
         fits = padding_idx is None or -num_embeddings <= padding_idx < num_embeddings
-        require(fits, f"Embedding's padding_idx {padding_idx} is none of {num_embeddings} rows")
+        require(fits, f"Embedding's padding_idx {padding_idx} is not one of {num_embeddings} rows")
         self.padding_idx, self.sparse = padding_idx, sparse
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
 

@@ -36,7 +36,7 @@ def decorate(
     dtype = "bfloat16" if use_bf16 else dtype
     if level != "O1" or use_pure_fp16 or master_weight or master_grad:
         raise UnsupportedError(
-            "decorate: parameters in half precision with master copies (O2) are not there; use"
+            "decorate: half-precision parameters with master copies (O2) are not supported; use"
             " level='O1'"
         )
     scaled = dtype == "float16" if use_dynamic_loss_scaling is None else use_dynamic_loss_scaling

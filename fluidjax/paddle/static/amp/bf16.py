@@ -24,7 +24,7 @@ def decorate_bf16(
     """
     if use_pure_bf16:
         raise UnsupportedError(
-            "decorate_bf16: parameters in bfloat16 with master copies are not there; leave"
+            "decorate_bf16: bfloat16 parameters with master copies are not supported; leave"
             " use_pure_bf16 False"
         )
     return decorate(

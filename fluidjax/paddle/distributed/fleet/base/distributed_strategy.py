@@ -82,7 +82,7 @@ _KINDS: dict[str, type] = {"build_strategy": BuildStrategy, "execution_strategy"
 # Fields that request unsupported features, each with an alternative.
 _REFUSED = {
     "adam_d2sum": "Adam with d2sum is an update rule of Paddle's own servers; use Adam",
-    "asp": "sparsity of 2 in 4 is not there",
+    "asp": "2:4 sparsity is not supported",
     "auto": "strategies are not chosen by themselves; set those that you want",
     "auto_search": "strategies are not chosen by themselves; set those that you want",
     "dgc": (
@@ -91,8 +91,8 @@ _REFUSED = {
     ),
     "elastic": "a job keeps its number of processes; start it anew from a checkpoint",
     "heter_ccl_mode": "a job has devices of one kind",
-    "is_fl_ps_mode": "federated learning is not there",
-    "is_with_coordinator": "federated learning is not there",
+    "is_fl_ps_mode": "federated learning is not supported",
+    "is_with_coordinator": "federated learning is not supported",
     "pipeline": (
         "a program is not cut into stages over processes; use sharding, or"
         " fluid.optimizer.PipelineOptimizer in one process"
@@ -122,8 +122,8 @@ _REFUSED_CONFIGS = {
         ),
     },
     "recompute_configs": {
-        "enable_offload": "what is kept stays on the device",
-        "refined_ops_patterns": "what is computed again lies between checkpoints",
+        "enable_offload": "checkpoints stay on the device",
+        "refined_ops_patterns": "recomputed ops are those between checkpoints",
     },
     "sharding_configs": {"optimize_offload": "the optimizer's state stays on the devices"},
 }
