@@ -32,8 +32,10 @@ from .ops.registry import OpDef, lookup
 from .profiling.ranges import nvprof_nvtx_pop as nvprof_nvtx_pop
 from .profiling.ranges import nvprof_nvtx_push as nvprof_nvtx_push
 from .state.scope import Scope as Scope
+from .state.selected_rows import SelectedRows as SelectedRows
 
 DenseTensor = LoDTensor
+_Scope = Scope  # its name in 1.8.5
 PREDICTORS = frozenset(
     "AnalysisConfig AnalysisPredictor NativeConfig NativePaddlePredictor PaddleBuf PaddleDType"
     " PaddlePredictor PaddleTensor ZeroCopyTensor create_paddle_predictor".split()
@@ -112,6 +114,10 @@ class Place:
 
     def is_gpu_place(self) -> bool:
         return self.chosen is not None and self.chosen.is_gpu_place()
+
+    def _equals(self, other: Any) -> bool:
+        """Whether the other place, chosen or of a kind of its own, is the same."""
+        return self.chosen == getattr(other, "chosen", other)
 
     def device(self) -> Any:
         """The JAX device. Raises FluidValueError before set_place."""

@@ -4,6 +4,7 @@ graph/ has them.
 
 from __future__ import annotations
 
+import random
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -145,6 +146,20 @@ def _get_var(name: str, program: Program | None = None) -> Variable:
 
 
 get_var = _get_var  # its name before 1.0
+
+
+def dtype_is_floating(dtype: Any) -> bool:
+    """Whether a dtype, or one of its name, is float16, float32 or float64."""
+    return enum_of(dtype) in (VarType.FP16, VarType.FP32, VarType.FP64)
+
+
+def generate_control_dev_var_name() -> str:
+    """A name, another each time, for what only orders the ops of a graph."""
+    return f"{CONTROL_DEP_VAR_PREFIX}@{random.random()}"
+
+
+def _dygraph_tracer() -> None:
+    """None: there is no dynamic mode."""
 
 
 def _current_expected_place() -> None:

@@ -45,13 +45,13 @@ class Initializer:
                 f"an initializer takes a Variable and a Block, not {type(var).__name__} and"
                 f" {type(block).__name__}"
             )
-        if self.floats_only and var.desc.dtype not in _FLOATS:
+        if self.floats_only and var.plain.dtype not in _FLOATS:
             raise FluidTypeError(
                 f"{type(self).__name__} fills float16, float32 or float64, but {var.name!r} is"
                 f" {var.desc.dtype}"
             )
         out = var
-        if var.desc.dtype == "float16":
+        if var.plain.dtype == "float16":
             name = unique_name.generate(f"{self.half_name}.{var.name}.tmp")
             out = block.create_var(name=name, shape=var.shape, dtype="float32", persistable=False)
         kind, attrs = self.op(out, block.program.random_seed)
@@ -300,6 +300,11 @@ class NumpyArrayInitializer(_ValueInitializer):
         self._value = value
 
     def values(self, var: Variable) -> np.ndarray:
+        _require(
+            self._value.shape == var.shape,
+            f"NumpyArrayInitializer's array has shape {list(self._value.shape)}, but {var.name!r}"
+            f" has {list(var.shape)}",
+        )
         return self._value
 
 

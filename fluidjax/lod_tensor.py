@@ -448,9 +448,15 @@ class LoDTensorArray(list[LoDTensor]):
     """A list of LoDTensors, which append adds to as they are."""
 
     def append(self, tensor: LoDTensor) -> None:
-        """Add a tensor at the end. Raises FluidTypeError for anything else."""
+        """Add a tensor at the end. Raises FluidTypeError for anything else, EnforceNotMet for a
+        tensor without a value.
+        """
         if not isinstance(tensor, LoDTensor):
             raise FluidTypeError(f"a LoDTensorArray holds LoDTensors, not {type(tensor).__name__}")
+        if not tensor._is_initialized():
+            raise EnforceNotMet(
+                "the tensor holds no memory, so it cannot be appended; call set() first"
+            )
         super().append(tensor)
 
 

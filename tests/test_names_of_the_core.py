@@ -11,7 +11,13 @@ import pytest
 
 import fluidjax as fluid
 import fluidjax.paddle as paddle
-from fluidjax.errors import FluidError, LoadError
+from fluidjax.errors import (
+    FluidError,
+    FluidTypeError,
+    FluidValueError,
+    LoadError,
+    UnsupportedError,
+)
 from fluidjax.incubate.fleet.collective import Collective, TrainStatus
 from fluidjax.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
     StrategyFactory,
@@ -356,3 +362,66 @@ def test_names_of_paddle_2():
         with pytest.raises(NotImplementedError, match="save_inference_model"):
             getattr(jit, name)("layer")
     assert jit.not_to_static(len) is len
+
+
+def test_sparse_rows_that_a_script_fills():
+    rows = fluid.core.SelectedRows([0, 4, 7], 10)
+    table = np.ones((3, 2), "float32")
+    table[2, 1] = 4
+    rows.get_tensor().set(table, fluid.CPUPlace())
+    assert (rows.rows(), rows.rows()[1], rows.height(), rows.numel()) == ([0, 4, 7], 4, 10, 6)
+    assert rows.get_tensor()._get_float_element(5) == 4
+    expected = np.zeros((10, 2), "float32")
+    expected[[0, 4, 7]] = table
+    np.testing.assert_array_equal(rows.table(), expected)
+    empty = fluid.core.SelectedRows()
+    assert (empty.rows(), empty.height(), empty.get_tensor().shape()) == ([], 0, [0])
+    for wrong in ((["a"], 3), ([1.5], 3), (3, 3), ([1], "a")):
+        with pytest.raises(FluidTypeError, match="SelectedRows'"):
+            fluid.core.SelectedRows(*wrong)
+
+
+def test_sparse_rows_of_a_scope():
+    scope = fluid.core._Scope()
+    rows = scope.var("g").get_selected_rows()
+    rows.set_height(4)
+    rows.set_rows([3, 1])
+    with pytest.raises(FluidValueError, match="2 rows, but its tensor"):
+        scope.get("g")
+    rows.get_tensor().set(np.float32([[1], [2]]), fluid.CPUPlace())
+    assert scope.find_var("g").get_selected_rows().rows() == [3, 1]
+    assert scope.get("g").ravel().tolist() == [0, 2, 0, 1]
+    rows.set_height(3)
+    with pytest.raises(FluidValueError, match="rows 1 to 3 of a table of 3"):
+        scope.get("g")
+    rows.set_height(4)
+    main, kind = fluid.Program(), fluid.core.VarDesc.VarType.SELECTED_ROWS
+    block = main.global_block()
+    g = block.create_var(name="g", type=kind, dtype="float32", shape=[4, 1], persistable=True)
+    out = block.create_var(name="o", type=kind, dtype="float32", shape=[4, 1])
+    block.append_op("merge_selected_rows", {"X": g}, {"Out": out})
+    with pytest.raises(UnsupportedError, match="'g' holds sparse rows"):
+        fluid.Executor().run(main, fetch_list=[out], scope=scope)
+    for ask in (scope.find_var, scope.var):
+        with pytest.raises(FluidTypeError, match="by name"):
+            ask(3)
+
+
+def test_an_array_takes_no_tensor_without_a_value():
+    var = fluid.core.Scope().var("a")
+    array = var.get_lod_tensor_array()
+    with pytest.raises(fluid.core.EnforceNotMet, match="holds no memory"):
+        array.append(fluid.core.LoDTensor())
+    assert len(array) == 0
+    with pytest.raises(FluidTypeError, match="get_lod_tensor_array"):
+        var.get_tensor()
+
+
+def test_dtypes_and_names_of_the_framework():
+    f = fluid.framework
+    floating = ["float16", "float32", np.float64, fluid.core.VarDesc.VarType.INT32, "bool"]
+    assert [f.dtype_is_floating(d) for d in floating] == [True, True, True, False, False]
+    names = {f.generate_control_dev_var_name() for _ in range(2)}
+    assert len(names) == 2 and all(n.startswith("__control_var@") for n in names)
+    assert f._dygraph_tracer() is fluid.Program()._sync_with_cpp() is None
+    assert fluid.dataset.FileInstantDataset is not None

@@ -35,7 +35,7 @@ FLUIDS = frozenset(
     " _c_sync_comm_stream _append_grad_suffix_ _strip_grad_suffix_ _as_list"
     " _set_eager_deletion_mode _build_strategy _reset _inference_optimize _copy_param_info_from"
     " _copy_dist_param_info_from _slice_ops _is_optimize_op _set_dims _alloc_int _alloc_float"
-    " _alloc_double _share_data_with _equals".split()
+    " _alloc_double _share_data_with _equals _dygraph_tracer _sync_with_cpp _Scope".split()
 )
 # words of no field, with what to say in their place
 ODD = {

@@ -338,9 +338,9 @@ class Differentiation:
         if like is None:
             like = next(v for n in draft.reads if (v := block._find_var_recursive(n)) is not None)
         added = [block._find_var_recursive(n) for n in draft.inputs.get("X", ())]
-        kinds = [v.desc.kind for v in added if v is not None]
+        kinds = [v.plain.kind for v in added if v is not None]
         slot = next(s for s, names in draft.outputs.items() if name in names)
-        kind = kind_of_output(draft.type, draft.attrs, kinds, slot) or like.desc.kind
+        kind = kind_of_output(draft.type, draft.attrs, kinds, slot) or like.plain.kind
         block.vars[name] = Variable.of(
             block, VarDesc(name, like.desc.shape, like.desc.dtype, kind, like.desc.lod_level)
         )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     from ..base.lazy import on_demand
 
-    _FACTORY = ("DatasetFactory", "InMemoryDataset", "QueueDataset")
+    _FACTORY = ("DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset")
     _find, __dir__ = on_demand(__name__, dict.fromkeys(__all__, ""))
 
     def __getattr__(name):

@@ -26,7 +26,7 @@ class _Kind:
         return type(self) is CUDAPlace
 
     def _equals(self, other: Any) -> bool:
-        return self == other
+        return self == getattr(other, "chosen", other)  # of a core.Place
 
 
 @dataclass(frozen=True)
@@ -209,9 +209,16 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
 
 
 def cuda_places(device_ids: list[int] | int | None = None) -> list[CUDAPlace]:
-    """CUDAPlaces of these ids; by default of FLAGS_selected_gpus, or of all GPUs."""
+    """CUDAPlaces of these ids; by default of FLAGS_selected_gpus, or of all GPUs. Raises
+    FluidValueError for all GPUs where there is none.
+    """
     if device_ids is None:
         chosen = os.environ.get("FLAGS_selected_gpus", "")
+        if not chosen and not gpus():
+            raise FluidValueError(
+                "cuda_places(): JAX sees no GPU; use cpu_places(), or install jax[cuda] where there"
+                " is one"
+            )
         device_ids = (
             [int(s) for s in chosen.split(",") if s.strip()] if chosen else list(range(len(gpus())))
         )

@@ -51,7 +51,7 @@ class Block:
     @property
     def desc(self) -> BlockDesc:
         return BlockDesc(
-            FrozenMap({n: v.desc for n, v in self.vars.items()}),
+            FrozenMap({n: v.plain for n, v in self.vars.items()}),
             tuple([op.desc for op in self.ops]),
             self.parent_idx,
             self.forward_block_idx,
@@ -135,7 +135,7 @@ class Block:
         wanted = var_desc(var.name, **said)
         for what in said.keys() & {"shape", "dtype", "lod_level", "type", "persistable"}:
             field = "kind" if what == "type" else what
-            old, new = getattr(var.desc, field), getattr(wanted, field)
+            old, new = getattr(var.plain, field), getattr(wanted, field)
             if old is not None and old != new:
                 old, new = (list(v) if what == "shape" else v for v in (old, new))
                 raise FluidValueError(
@@ -147,14 +147,16 @@ class Block:
         return var
 
     def create_parameter(
-        self, name: str, shape: Sequence[int], dtype: Any, **kwargs: Any
+        self, name: str | None = None, shape: Any = None, dtype: Any = None, **kwargs: Any
     ) -> Parameter:
-        """A Parameter of the global block. initializer: appends its op to this block, unless an op
-        here fills the parameter already.
+        """A Parameter of the global block, named by a counter if it has no name. initializer:
+        appends its op to this block, unless an op here fills the parameter already.
 
         Raises FluidValueError for an unknown dimension, for no dtype, and when the name is taken
         by one of another shape or dtype.
         """
+        if name is None:
+            name = unique_name.generate("_generated_var")
         if dtype is None:
             raise FluidValueError(f"parameter {name!r} needs a dtype, such as 'float32'")
         block = self.program.global_block()
@@ -173,10 +175,10 @@ class Block:
                 f" {list(desc.shape or ())}"
             )
         old = block.vars.get(name)
-        if old is not None and (old.desc.shape, old.desc.dtype) != (desc.shape, desc.dtype):
+        if old is not None and (old.plain.shape, old.plain.dtype) != (desc.shape, desc.dtype):
             raise FluidValueError(
                 f"parameter {name!r} exists with shape {list(old.shape)} and dtype"
-                f" {old.desc.dtype}; it cannot be made again with shape {list(desc.shape)} and"
+                f" {old.plain.dtype}; it cannot be made again with shape {list(desc.shape)} and"
                 f" dtype {desc.dtype} (at {user_line()}); give the second one another name"
             )
         param = (
@@ -196,7 +198,7 @@ class Block:
 
     def _clone_variable(self, var: Variable, force_persistable: bool = True) -> Variable:
         """A copy of another block's variable in this one."""
-        desc = replace(var.desc, persistable=True) if force_persistable else var.desc
+        desc = replace(var.plain, persistable=True) if force_persistable else var.plain
         return self._adopt(Variable.of(self, replace(desc, is_parameter=False)))
 
     def all_parameters(self) -> list[Parameter]:
@@ -211,7 +213,7 @@ class Block:
         if new_name in self.vars:
             raise FluidValueError(f"cannot rename {name!r}: {new_name!r} exists in this block")
         self.vars = {(new_name if n == name else n): v for n, v in self.vars.items()}
-        var.desc = replace(var.desc, name=new_name)
+        var.desc = replace(var.plain, name=new_name)
         for block in self.program.blocks:
             if block._find_var_recursive(new_name) is var:
                 for op in block.ops:
@@ -333,7 +335,7 @@ class Block:
 
     def _pass_kind(self, desc: OpDesc) -> None:
         """Say which outputs are sparse rows."""
-        kinds = [self._var_recursive(n).desc.kind for n in desc.input("X") if n != EMPTY]
+        kinds = [self._var_recursive(n).plain.kind for n in desc.input("X") if n != EMPTY]
         for slot, name in (
             (s, n) for s, names in desc.outputs.items() for n in names if n != EMPTY
         ):
@@ -343,8 +345,8 @@ class Block:
             )
             if (
                 kind is not None
-                and var.desc.kind != kind
-                and {kind, var.desc.kind} == {"LOD_TENSOR", SPARSE}
+                and var.plain.kind != kind
+                and {kind, var.plain.kind} == {"LOD_TENSOR", SPARSE}
             ):
                 var.change(kind=kind)
 
@@ -353,7 +355,7 @@ class Block:
     ) -> None:
         """Give the outputs the lod_level of the input whose LoD they will have."""
         levels = {
-            slot: self._var_recursive(names[0]).desc.lod_level
+            slot: self._var_recursive(names[0]).plain.lod_level
             for slot, names in desc.inputs.items()
             if names
         }
@@ -371,7 +373,7 @@ class Block:
         for name in names:
             if name == EMPTY:
                 return None
-            desc = self._var_recursive(name).desc
+            desc = self._var_recursive(name).plain
             if desc.kind == "LOD_RANK_TABLE":  # which has no shape, and none depends on it
                 specs.append(Spec((), "int64"))
                 continue
@@ -393,13 +395,13 @@ class Block:
         """Whether these are variables in which a kernel of Paddle's keeps what is its own (a
         cudnn_lstm's Cache).
         """
-        return all(n != EMPTY and self._var_recursive(n).desc.kind == "RAW" for n in names)
+        return all(n != EMPTY and self._var_recursive(n).plain.kind == "RAW" for n in names)
 
     def _settle(self, var: Variable, spec: Spec) -> None:
         """The inferred type becomes the variable's; a persistable one keeps what it was declared
         with.
         """
-        desc = var.desc
+        desc = var.plain
         if desc.persistable and desc.shape is not None and desc.dtype is not None:
             return
         if desc.shape != spec.shape or desc.dtype != spec.dtype:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..base.loc import user_line, warn
 from ..base.roles import OpRole
+from ..errors import EnforceNotMet, near
 from ..ir import text
-from ..ir.desc import FrozenMap, OpDesc, OpType
-from ..ops.registry import attr_type, canonical, lookup
+from ..ir.desc import OF_EVERY_OP, FrozenMap, OpDesc, OpType
+from ..ops.registry import REGISTRY, attr_type, lookup
+from .described import attribute
 
 if TYPE_CHECKING:
     from .block import Block
-
-
-# what every op of Fluid has: an op's description leaves them out where they say nothing
-_OF_EVERY_OP: dict[str, Any] = {"op_device": "", "op_namescope": "/", "op_role_var": ()}
 
 
 class Operator:
@@ -51,7 +50,7 @@ class Operator:
 
     @property
     def attr_names(self) -> list[str]:
-        return sorted({*self.desc.attr_names(), *_OF_EVERY_OP})
+        return sorted({*self.desc.attr_names(), *OF_EVERY_OP})
 
     @property
     def idx(self) -> int:
@@ -59,22 +58,29 @@ class Operator:
         return next(i for i, op in enumerate(self.block.ops) if op is self)
 
     def input(self, name: str) -> list[str]:
-        return list(self.desc.inputs.get(name, ()))
+        """The names in a slot, [] if it is empty. Raises EnforceNotMet for a slot that the op type
+        does not have.
+        """
+        return self._slot("input", self.desc.inputs, name)
 
     def output(self, name: str) -> list[str]:
-        return list(self.desc.outputs.get(name, ()))
+        """Likewise of an output slot."""
+        return self._slot("output", self.desc.outputs, name)
+
+    def _slot(self, side: str, slots: FrozenMap, name: str) -> list[str]:
+        if name not in slots and (known := REGISTRY.get(self.type)) is not None:
+            declared = [s.name for s in getattr(known, f"{side}s")]
+            if name not in declared:
+                raise EnforceNotMet(
+                    f"op '{self.type}' has no {side} slot {name!r}{near(name, declared)}"
+                )
+        return list(slots.get(name, ()))
 
     def has_attr(self, name: str) -> bool:
-        return name in _OF_EVERY_OP or self.desc.has_attr(name)
+        return self.desc.has_attr(name)
 
     def attr(self, name: str) -> Any:
-        """An attribute's value (lists as lists). Every op has ``op_namescope``, which is ``/``
-        outside of name scopes, ``op_device`` and ``op_role_var``, empty unless they were set.
-        Raises FluidValueError naming the nearest there is.
-        """
-        if name in _OF_EVERY_OP and not self.desc.has_attr(name):
-            value = _OF_EVERY_OP[name]
-            return list(value) if isinstance(value, tuple) else value
+        """An attribute's value, as OpDesc.attr gives it."""
         return self.desc.attr(name)
 
     def all_attrs(self) -> dict[str, Any]:
@@ -101,9 +107,17 @@ class Operator:
         self.block.program.touch()
 
     def _set_attr(self, name: str, val: Any) -> None:
-        self.change(
-            attrs=FrozenMap({**self.desc.attrs, name: canonical(lookup(self.type), name, val)})
-        )
+        """Set an attribute. One that the op type does not have is a note, which stays with the op
+        and changes nothing; a warning says so.
+        """
+        value = attribute(self.type, name, val)
+        if attr_type(self.type, name) is None:
+            known = list(lookup(self.type).attrs)
+            warn(
+                f"op '{self.type}' has no attribute {name!r}{near(name, known)}; it is kept as a"
+                f" note, which changes nothing (at {user_line()})"
+            )
+        self.change(attrs=self.desc.attrs.set(**{name: value}))
 
     def _remove_attr(self, name: str) -> None:
         self.change(attrs=self.desc.attrs.without(name))

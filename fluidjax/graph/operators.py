@@ -157,7 +157,7 @@ def _binary(
         second = _constant(var, value, var.shape if reverse else (1,))
     else:
         second = other
-        if second.desc.dtype != var.desc.dtype:
+        if second.plain.dtype != var.plain.dtype:
             second = _cast(second, var.dtype)
     x, y = (second, var) if reverse else (var, second)
     # the same, but it is what Fluid writes

@@ -91,6 +91,9 @@ class Program:
     def _hierarchical_allreduce_inter_nranks(self) -> int:
         return self.info.hierarchical_allreduce_inter_nranks
 
+    def _sync_with_cpp(self) -> None:
+        """Does nothing: a program has no second form that must follow it."""
+
     def next_uid(self) -> int:
         self._uid += 1
         return self._uid - 1

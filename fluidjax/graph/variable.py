@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import operator
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -10,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 from ..base.dtypes import VarType, enum_of, name_of
 from ..errors import ArgumentError, FluidTypeError, FluidValueError
 from ..ir.desc import VarDesc
-from ..ir.walk import FEEDABLE_KINDS
 from ..ops.attributes import converted
 from .indexing import Indexed
 
 if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
+
+# kinds whose variables have a shape, () until something declares one
+_TENSORS = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})
 
 
 def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
@@ -38,13 +42,70 @@ def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
     return result
 
 
+class HeldDesc(VarDesc):
+    """A variable's desc as the variable shows it: the value, and the setters of 1.8.5's desc, which
+    have the variable hold another one.
+    """
+
+    __slots__ = ("_owner",)
+    __qualname__ = "VarDesc"  # as which it prints
+    _owner: weakref.ref[Variable]
+
+    @classmethod
+    def of(cls, owner: Variable, value: VarDesc) -> HeldDesc:
+        """The value, of this variable."""
+        made = cls.__new__(cls)
+        for name in VarDesc.__dataclass_fields__:
+            object.__setattr__(made, name, getattr(value, name))
+        object.__setattr__(made, "_owner", weakref.ref(owner))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return VarDesc, tuple(getattr(self, name) for name in VarDesc.__dataclass_fields__)
+
+    def type(self) -> VarType:
+        """The number of the variable's kind."""
+        return VarType[self.kind]
+
+    def _variable(self) -> Variable:
+        owner = self._owner()
+        if owner is None:
+            raise FluidValueError(f"variable {self.name!r} is not there any more")
+        return owner
+
+    def _change(self, **changes: Any) -> None:
+        self._variable().change(**changes)
+
+    def set_name(self, name: str) -> None:
+        self._variable().name = name
+
+    def set_shape(self, shape: Sequence[int]) -> None:
+        self._change(shape=as_shape(shape), dims=())
+
+    def set_dtype(self, dtype: Any) -> None:
+        self._change(dtype=name_of(dtype))
+
+    def set_type(self, kind: Any) -> None:
+        self._change(kind=VarType(kind).name)
+
+    def set_lod_level(self, level: int) -> None:
+        self._change(lod_level=operator.index(level))
+
+    def set_persistable(self, persistable: bool) -> None:
+        self._change(persistable=bool(persistable))
+
+    def set_need_check_feed(self, need: bool) -> None:
+        self._change(need_check_feed=bool(need))
+
+
 class Variable(Indexed["Variable"]):
     """A named value of a program: shape (-1 where unknown), dtype, and whether it outlives a run
     (persistable).
     """
 
     block: Block
-    desc: VarDesc
+    plain: VarDesc  # what the block's desc has of it
+    _held: HeldDesc | None  # the same as `desc` shows it
     error_clip: Any
 
     def __init__(
@@ -73,7 +134,7 @@ class Variable(Indexed["Variable"]):
             name=name, type=type, shape=shape, dtype=dtype, lod_level=lod_level, persistable=persistable,
             stop_gradient=stop_gradient, is_data=is_data, need_check_feed=need_check_feed,
         )  # fmt: skip
-        self._hold(block, made.desc)
+        self._hold(block, made.plain)
         self.error_clip = error_clip
         block._adopt(self)
 
@@ -87,47 +148,59 @@ class Variable(Indexed["Variable"]):
     def _hold(self, block: Block, desc: VarDesc) -> None:
         self.block, self.desc, self.error_clip = block, desc, None
 
+    @property
+    def desc(self) -> VarDesc:
+        """The value of the variable, with the setters of 1.8.5's desc."""
+        if self._held is None:
+            self._held = HeldDesc.of(self, self.plain)
+        return self._held
+
+    @desc.setter
+    def desc(self, desc: VarDesc) -> None:
+        self.plain = desc if type(desc) is VarDesc else copy.copy(desc)
+        self._held = None
+
     def change(self, **changes: Any) -> None:
-        self.desc = replace(self.desc, **changes)
+        self.desc = replace(self.plain, **changes)
         self.block.program.touch()
 
     @property
     def name(self) -> str:
-        return self.desc.name
+        return self.plain.name
 
     @name.setter
     def name(self, new: str) -> None:
-        self.block._rename_var(self.desc.name, new)
+        self.block._rename_var(self.plain.name, new)
 
     @property
     def grad_name(self) -> str:
         """The name of its gradient."""
-        return f"{self.desc.name}@GRAD"
+        return f"{self.plain.name}@GRAD"
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The declared shape, -1 for any size; () of a tensor that declares none, as what
-        create_tensor gives until an op writes it.
+        """The declared shape, -1 for any size; () of a tensor or an array of tensors that
+        declares none, as what create_tensor gives until an op writes it.
         """
-        if self.desc.shape is None:
-            if self.desc.kind in FEEDABLE_KINDS:
+        if self.plain.shape is None:
+            if self.plain.kind in _TENSORS:
                 return ()
-            raise FluidValueError(f"variable {self.name!r} of kind {self.desc.kind} has no shape")
-        return self.desc.shape
+            raise FluidValueError(f"variable {self.name!r} of kind {self.plain.kind} has no shape")
+        return self.plain.shape
 
     @property
     def dtype(self) -> VarType:
-        if self.desc.dtype is None:
-            raise FluidValueError(f"variable {self.name!r} of kind {self.desc.kind} has no dtype")
-        return enum_of(self.desc.dtype)
+        if self.plain.dtype is None:
+            raise FluidValueError(f"variable {self.name!r} of kind {self.plain.kind} has no dtype")
+        return enum_of(self.plain.dtype)
 
     @property
     def type(self) -> VarType:
-        return VarType[self.desc.kind]
+        return VarType[self.plain.kind]
 
     @property
     def lod_level(self) -> int:
-        return self.desc.lod_level
+        return self.plain.lod_level
 
     @lod_level.setter
     def lod_level(self, level: int) -> None:
@@ -135,7 +208,7 @@ class Variable(Indexed["Variable"]):
 
     @property
     def persistable(self) -> bool:
-        return self.desc.persistable
+        return self.plain.persistable
 
     @persistable.setter
     def persistable(self, value: bool) -> None:
@@ -143,7 +216,7 @@ class Variable(Indexed["Variable"]):
 
     @property
     def stop_gradient(self) -> bool:
-        return self.desc.stop_gradient
+        return self.plain.stop_gradient
 
     @stop_gradient.setter
     def stop_gradient(self, value: bool) -> None:
@@ -151,7 +224,7 @@ class Variable(Indexed["Variable"]):
 
     @property
     def is_data(self) -> bool:
-        return self.desc.is_data
+        return self.plain.is_data
 
     @property
     def op(self) -> Operator | None:
@@ -179,7 +252,7 @@ class Variable(Indexed["Variable"]):
         return f"error_clip={self.error_clip}"
 
     def __str__(self) -> str:
-        d = self.desc
+        d = self.plain
         what = d.kind if d.shape is None else f"{d.dtype}{list(d.shape)}"
         flags = [n for n in ("persistable", "stop_gradient", "is_data") if getattr(d, n)]
         flags += ["trainable"] if d.is_parameter and d.trainable else []
@@ -231,7 +304,7 @@ class Parameter(Variable):
 
     @property
     def trainable(self) -> bool:
-        return self.desc.trainable
+        return self.plain.trainable
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
@@ -326,7 +399,7 @@ def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
     FluidTypeError for anything else.
     """
     if isinstance(value, Variable):
-        return (value.desc.name,)
+        return (value.plain.name,)
     if isinstance(value, Mapping):
         raise ArgumentError(f"{what} takes variables or their names, not {value!r}")
     if type(value) is not list and (isinstance(value, str) or not isinstance(value, Iterable)):
@@ -334,7 +407,7 @@ def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
     result = []
     for v in value:
         if isinstance(v, Variable):
-            result.append(v.desc.name)
+            result.append(v.plain.name)
         elif isinstance(v, str):
             result.append(v)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NoReturn
 
 from ..errors import FluidValueError, near
@@ -94,6 +95,21 @@ class VarDesc:
     trainable: bool = True
     dims: tuple[str, ...] = ()
 
+    # a handle's desc, which is of a subclass, equals the plain one
+
+    def __eq__(self, other: object) -> bool:
+        return _KEY(self) == _KEY(other) if isinstance(other, VarDesc) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(_KEY(self))
+
+
+_KEY = attrgetter(*VarDesc.__dataclass_fields__)
+
+
+# what every op of Fluid has: a desc leaves them out where they say nothing
+OF_EVERY_OP: dict[str, Any] = {"op_device": "", "op_namescope": "/", "op_role_var": ()}
+
 
 @dataclass(frozen=True, slots=True)
 class OpDesc:
@@ -135,17 +151,18 @@ class OpDesc:
         return sorted(self.attrs)
 
     def has_attr(self, name: str) -> bool:
-        return name in self.attrs
+        return name in self.attrs or name in OF_EVERY_OP
 
     def attr(self, name: str) -> Any:
-        """An attribute's value, lists as lists. Raises FluidValueError where there is none of that
-        name.
+        """An attribute's value, lists as lists. Every op has ``op_namescope``, which is ``/`` outside
+        of name scopes, ``op_device`` and ``op_role_var``, empty unless they were set. Raises
+        FluidValueError, naming the nearest that there is.
         """
-        if name not in self.attrs:
+        if not self.has_attr(name):
             raise FluidValueError(
                 f"op '{self.type}' has no attribute {name!r}{near(name, self.attrs)}"
             )
-        value = self.attrs[name]
+        value = self.attrs.get(name, OF_EVERY_OP.get(name))
         return list(value) if isinstance(value, tuple) else value
 
     @property

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.dtypes import VarType
 from ..base.loc import located
-from ..devices.place import cpu_places, cuda_places
+from ..devices.place import cpu_places, cuda_places, is_compiled_with_cuda
 from ..errors import FluidValueError
 from ..graph.variable import Variable
 from ._build import require, typed, variable
@@ -44,7 +44,7 @@ def get_places(device_count: int | None = None, device_type: str | None = None) 
         raise FluidValueError(
             f"get_places knows the device types {', '.join(_DEVICES)}, not {device_type!r}"
         )
-    if kind == "CPU":
+    if kind == "CPU" or (kind == "AUTO" and not is_compiled_with_cuda()):
         return Places(cpu_places(device_count))
     return Places(cuda_places(None if device_count is None else list(range(device_count))))
 

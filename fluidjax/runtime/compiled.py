@@ -18,7 +18,7 @@ from ..compiling.kind import Kind
 from ..compiling.recompiles import Recompiles
 from ..devices.placement import PerRank, Placement, per_rank, refuse_mesh
 from ..devices.shard_layout import ShardedValue, distributed
-from ..errors import EnforceNotMet, NotOneStep
+from ..errors import EnforceNotMet, NotOneStep, UnsupportedError
 from ..feeds.feeding import SHARED_BATCH, batch_of
 from ..lower.checks import Objections
 from ..lower.divergence import divergent
@@ -27,6 +27,7 @@ from ..lower.step import Step
 from ..ops.fixed import Fixed
 from ..ops.products import LEAST_BATCH, products
 from ..ops.ragged import Ragged
+from ..ops.selected import SelectedRows
 from ..state.buffers import (
     SMALL,
     Borrowed,
@@ -284,6 +285,11 @@ class Compiled:
                 value = zeros(self.step, name)
             if value is None:
                 raise EnforceNotMet(self.step.uninitialised(name))
+            if isinstance(value, SelectedRows):
+                raise UnsupportedError(
+                    f"variable {name!r} holds sparse rows (SELECTED_ROWS), which no step reads from"
+                    " the scope; compute them in the program that reads them"
+                )
             value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
             shape = (
                 self.plan.sharded[name].shape

@@ -19,6 +19,7 @@ from ..errors import FluidTypeError
 from ..lod_tensor import Lod, LoDTensor, LoDTensorArray, ScopeTensor
 from ..ops.selected import SelectedRows
 from ..ops.tensor_array import is_array
+from .selected_rows import SelectedRows as HostRows
 from .storage import Held, Storage, lasting
 from .turns import NOBODY, Turn, looking
 
@@ -80,7 +81,9 @@ class ScopeVar:
     @property
     def sparse(self) -> bool:
         """Whether the value is sparse rows (SELECTED_ROWS)."""
-        return isinstance(self.storage, Held) and isinstance(self.storage.value, SelectedRows)
+        return isinstance(self.storage, Held) and isinstance(
+            self.storage.value, SelectedRows | HostRows
+        )
 
     def get_tensor(self) -> LoDTensor:
         """The value as a tensor. Raises FluidTypeError if it is sparse rows."""
@@ -89,16 +92,30 @@ class ScopeVar:
                 f"variable {self.name!r} holds sparse rows (SELECTED_ROWS); use get_selected_rows()"
                 " instead"
             )
+        if isinstance(self.storage, Held) and isinstance(self.storage.value, LoDTensorArray):
+            raise FluidTypeError(
+                f"variable {self.name!r} holds a LoDTensorArray; use get_lod_tensor_array() instead"
+            )
         return ScopeTensor(self)
 
-    def get_selected_rows(self) -> SelectedRows:
-        """The value as sparse rows. Raises FluidTypeError if it is something else."""
-        if not self.sparse:
-            raise FluidTypeError(
-                f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor()"
-                " instead"
-            )
-        return self.value.on_host()
+    def get_selected_rows(self) -> HostRows:
+        """The value as sparse rows, which may be changed; of a variable without one, empty ones
+        that it has from now on. Raises FluidTypeError if it is something else.
+        """
+
+        def find() -> HostRows:
+            if not (self.empty or self.sparse):
+                raise FluidTypeError(
+                    f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor()"
+                    " instead"
+                )
+            value = self._storage.value if isinstance(self._storage, Held) else None
+            if not isinstance(value, HostRows):
+                value = HostRows() if value is None else HostRows.of(value)
+                self.storage = Held(value)
+            return value
+
+        return looking([self], find, changing=True)
 
     def store(self, value: Any, lod: Lod) -> None:
         """The value, and the offsets of its sequences."""
@@ -175,9 +192,7 @@ class Scope:
     def var(self, name: str) -> ScopeVar:
         """The variable of this very scope, made if it is not there."""
         if not isinstance(name, str):
-            raise FluidTypeError(
-                f"a scope finds variables by name (a string), not by {type(name).__name__}"
-            )
+            raise _no_name(name)
         var = self._vars.get(name)
         if var is None:
             var = self._vars.setdefault(name, ScopeVar(name))
@@ -186,6 +201,8 @@ class Scope:
 
     def find_var(self, name: str) -> ScopeVar | None:
         """The variable here or in the nearest ancestor, or None."""
+        if not isinstance(name, str):
+            raise _no_name(name)
         scope: Scope | None = self
         while scope is not None:
             var = scope._vars.get(name)
@@ -263,6 +280,12 @@ class Scope:
         if value is None:
             raise KeyError(name)
         return np.array(value.table() if isinstance(value, SelectedRows) else value)
+
+
+def _no_name(name: Any) -> FluidTypeError:
+    return FluidTypeError(
+        f"a scope finds variables by name (a string), not by {type(name).__name__}"
+    )
 
 
 _current = InForce("scope", Scope())

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..devices.placement import PerRank
 from ..devices.shard_layout import ShardedValue
+from .selected_rows import SelectedRows
 
 
 class Storage(Protocol):
@@ -55,8 +56,8 @@ def lasting(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A value that the variable holds itself: an array, PerRank, ShardedValue, SelectedRows; None
-    before there is one.
+    """A value that the variable holds itself: an array, PerRank, ShardedValue, SelectedRows (a
+    step's, or one that a script fills); None before there is one.
     """
 
     value: Any = None
@@ -68,6 +69,8 @@ class Held:
     def read(self) -> Any:
         if isinstance(self.value, ShardedValue):
             return self.value.whole()
+        if isinstance(self.value, SelectedRows):
+            return self.value.stepped()
         return np.asarray(self.value[0]) if isinstance(self.value, PerRank) else self.value
 
     def write(self, value: Any) -> bool:

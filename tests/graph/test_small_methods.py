@@ -2,12 +2,17 @@
 1.8.5 gives.
 """
 
+import copy
+import gc
+import pickle
+
 import numpy as np
 import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.core import VarDesc, op_proto_and_checker_maker
+from fluidjax.errors import EnforceNotMet, FluidError, FluidValueError
 
 
 def _types(program):
@@ -38,9 +43,9 @@ def test_parameters_become_those_of_another_program():
     plain._copy_dist_param_info_from(known)
     (w,) = plain.all_parameters()
     assert (w.name, w.regularizer, w.trainable) == ("w", decay, True)
-    for copy in (plain._copy_param_info_from, plain._copy_dist_param_info_from):
+    for give in (plain._copy_param_info_from, plain._copy_dist_param_info_from):
         with pytest.raises(TypeError, match="not str"):
-            copy("program")
+            give("program")
 
 
 @pytest.mark.parametrize(
@@ -84,3 +89,89 @@ def test_names_and_indices():
         with pytest.raises(ValueError, match="print_phase"):
             layers.Print(part, print_phase="sideways")
     np.testing.assert_array_equal(fluid.Executor().run(program, fetch_list=[part])[0], [3, 4, 5])
+
+
+def _relu():
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+        x = fluid.data("x", [-1, 4, 1])
+        return main, x, layers.relu(x)
+
+
+def test_the_setters_of_a_variables_desc():
+    main, x, y = _relu()
+    x.desc.set_need_check_feed(False)
+    (got,) = fluid.Executor().run(main, feed={"x": -np.ones((4, 1), "float32")}, fetch_list=[y])
+    assert got.shape == (4, 1) and not got.any()
+    x.desc.set_shape([5, 6])
+    x.desc.set_dtype(VarDesc.VarType.FP64)
+    x.desc.set_lod_level(1)
+    x.desc.set_persistable(True)
+    told = x.shape, x.dtype, x.lod_level, x.persistable
+    assert told == ((5, 6), VarDesc.VarType.FP64, 1, True)
+    x.desc.set_type(VarDesc.VarType.SELECTED_ROWS)
+    assert x.type == x.desc.type() == VarDesc.VarType.SELECTED_ROWS
+    x.desc.set_name("z")
+    assert main.global_block().var("z") is x and main.global_block().ops[0].input("X") == ["z"]
+    held = main.desc.blocks[0].vars["z"]
+    assert x.desc == held == copy.deepcopy(x.desc) and hash(x.desc) == hash(held)
+    assert type(pickle.loads(pickle.dumps(x.desc))) is type(held) and repr(x.desc) == repr(held)
+    before = x.desc
+    del main, x, y
+    gc.collect()
+    with pytest.raises(FluidValueError, match="'z' is not there any more"):
+        before.set_shape([1])
+
+
+def test_an_attribute_that_an_op_lacks_is_a_note():
+    main, _, y = _relu()
+    (op,) = main.global_block().ops
+    for name, value in [("my_note", "z"), ("sizes", [1, 2]), ("big", 2**40), ("rate", 1.5)]:
+        with pytest.warns(UserWarning, match=f"'relu' has no attribute '{name}'"):
+            op._set_attr(name, value)
+        assert op.attr(name) == value
+    again = fluid.Program.parse_from_string(main.desc.serialize_to_string())
+    for program in (main.clone(), again):
+        assert program.global_block().ops[0].attr("my_note") == "z"
+    (got,) = fluid.Executor().run(
+        main, feed={"x": np.ones((1, 4, 1), "float32")}, fetch_list=[y.name]
+    )
+    assert got.sum() == 4
+    assert op.desc.attr("op_device") == "" and op.desc.has_attr("op_device")
+    with pytest.raises(FluidError, match="no attribute"):
+        main.global_block().append_op("relu", {"X": "x"}, {"Out": y}, {"my_note": "z"})
+
+
+def test_slots_that_an_op_type_has():
+    main, *_ = _relu()
+    (op,) = main.global_block().ops
+    assert (op.input("X"), op.desc.input("Nope")) == (["x"], ())
+    for ask, said in ((op.input, "input slot 'Y'"), (op.output, "output slot 'Y'")):
+        with pytest.raises(EnforceNotMet, match=f"'relu' has no {said}"):
+            ask("Y")
+    with fluid.program_guard(main):
+        layers.dropout(layers.fill_constant([2], "float32", 1.0), 0.5)
+    assert main.global_block().ops[-1].input("Seed") == []  # it has one, which is empty
+
+
+def test_what_a_declaration_leaves_out():
+    block = fluid.Program().global_block()
+    kinds = VarDesc.VarType
+    array = block.create_var(name="a", type=kinds.LOD_TENSOR_ARRAY, dtype="float32")
+    assert (array.shape, array.lod_level) == ((), 0)
+    with fluid.unique_name.guard():
+        w = block.create_parameter(shape=[2], dtype="float32")
+    assert (w.name, w.shape) == ("_generated_var_0", (2,))
+    with pytest.raises(FluidValueError, match="needs a dtype"):
+        block.create_parameter(shape=[2])
+
+
+def test_cuda_places_without_a_gpu():
+    if not fluid.is_compiled_with_cuda():
+        with pytest.raises(FluidValueError, match="no GPU; use cpu_places"):
+            fluid.cuda_places()
+        assert list(layers.device.get_places()) == fluid.cpu_places()
+    place = fluid.core.Place()
+    place.set_place(fluid.CPUPlace())
+    assert place._equals(fluid.CPUPlace()) and fluid.CPUPlace()._equals(place)
+    assert not place._equals(fluid.CUDAPlace(0))
