@@ -32,7 +32,7 @@ def names_of(checkpoints: Iterable[Variable | str]) -> list[str]:
     """The names of checkpoints, each once. Raises FluidTypeError for what is neither a variable nor
     a name.
     """
-    if isinstance(checkpoints, str | Variable):
+    if isinstance(checkpoints, str | Variable) or not isinstance(checkpoints, Iterable):
         raise FluidTypeError(f"checkpoints is a list of variables, not {checkpoints!r}")
     given = list(checkpoints)
     for c in given:

@@ -292,11 +292,17 @@ def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
     sizes = {
         n: shape[0]
         for n in open_ended
-        if (shape := getattr(feed[n], "shape", ())) and not isinstance(feed[n], Fixed)
+        if (shape := _shape(feed[n])) and not isinstance(feed[n], Fixed)
     }
     if len(set(sizes.values())) < 2:
         return ""
     return ", ".join(f"{n!r} has {size}" for n, size in sizes.items())
+
+
+def _shape(value: Any) -> Any:
+    """The shape of an array, or of a tensor, which one asks for it; () where there is none."""
+    shape = getattr(value, "shape", ())
+    return shape() if callable(shape) else shape
 
 
 def _uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:

@@ -41,7 +41,15 @@ def _decay_step_counter(begin: int = 0) -> Any:
     return cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin=begin), "float32")
 
 
+def _nonzero(what: str, steps: Any) -> None:
+    require(
+        isinstance(steps, Variable) or steps != 0,
+        f"a schedule divides by its {what}, which cannot be 0",
+    )
+
+
 def _periods(decay_steps: float, staircase: bool) -> Any:
+    _nonzero("decay_steps", decay_steps)
     periods = _decay_step_counter() / decay_steps
     return floor(periods) if staircase else periods
 
@@ -99,6 +107,7 @@ def polynomial_decay(
     cycle: instead, decay_steps grows to its next multiple above the step, so that the rate rises
     again.
     """
+    _nonzero("decay_steps", decay_steps)
     step = _decay_step_counter()
     if cycle:
         rounds = ceil(step / decay_steps)
@@ -145,6 +154,8 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
 def cosine_decay(learning_rate: float, step_each_epoch: float, epochs: float) -> Variable:
     """learning_rate * 0.5 * (cos(pi * epoch / epochs) + 1), epoch = floor(step / step_each_epoch)."""
     typed(learning_rate, "learning_rate", (*REAL, Variable), "cosine_decay")
+    _nonzero("step_each_epoch", step_each_epoch)
+    _nonzero("epochs", epochs)
     epoch = floor(_decay_step_counter() / step_each_epoch)
     return learning_rate * 0.5 * (cos(epoch * math.pi / epochs) + 1)
 
@@ -161,6 +172,7 @@ def linear_lr_warmup(
     """
     typed(learning_rate, "learning_rate", (int, *REAL, Variable), "linear_lr_warmup")
     dtype = learning_rate.dtype if isinstance(learning_rate, Variable) else "float32"
+    _nonzero("warmup_steps", warmup_steps)
     slope = float(end_lr) - float(start_lr)
     rate = create_global_var([1], 0.0, dtype, persistable=True, name="learning_rate_warmup")
     step = _decay_step_counter()

@@ -23,6 +23,8 @@ NO_PADDING = -1
 
 
 def _looked_up(W: Array, ids: Array, padding_idx: int) -> Array:
+    if W.ndim != 2:
+        raise ShapeError(f"a table of an embedding is [height, width], not {list(W.shape)}")
     ids = narrow(ids, W.shape[:1])
     rows = take(W, ids[..., None])
     if padding_idx == NO_PADDING:

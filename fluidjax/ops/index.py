@@ -356,6 +356,8 @@ def argsort_grad(X: Array, Indices: Array, d_Out: Array, *, axis: int):
 def _top_k_spec(X: Spec, K: Spec | None, *, k: int) -> tuple[Spec, Spec]:
     if X.ndim == 0:
         raise ShapeError("op 'top_k' takes an X of 1 dimension or more, not of none")
+    if K is None and k < 1:
+        raise ShapeError(f"op 'top_k' takes a k of 1 or more, not {k}")
     dims = (*X.shape[:-1], k if K is None else -1)
     return Spec(dims, X.dtype), Spec(dims, "int64")
 

@@ -220,6 +220,8 @@ def tril_triu_grad(d_Out: Array, *, diagonal: int, lower: bool):
 @op(outs="Out", rows=mixes())
 def diag(Diagonal: Array):
     """Out [N, N] = Diagonal [N] on the diagonal, 0 elsewhere."""
+    if Diagonal.ndim != 1:
+        raise ShapeError(f"op 'diag' takes a Diagonal of 1 dimension, not {list(Diagonal.shape)}")
     return jnp.diag(Diagonal)
 
 

@@ -33,6 +33,12 @@ def _same(X: Spec, **_: Any) -> Spec:
     return X
 
 
+def _one_element(X: Spec, **_: Any) -> Spec:
+    if -1 not in X.shape and math.prod(X.shape) != 1:
+        raise ShapeError(f"increment takes one element, not {list(X.shape)}")
+    return X
+
+
 def _as(value: Any, like: Any) -> Any:
     """A number in the dtype of an array; for integers the fraction is dropped, as by a cast in C."""
     if isinstance(value, float):
@@ -129,7 +135,7 @@ def sign(X: Array):
     return (X > 0).astype(X.dtype) - (X < 0).astype(X.dtype)
 
 
-@op(outs="Out", infer=_same, rows=mixes("X"))
+@op(outs="Out", infer=_one_element, rows=mixes("X"))
 def increment(X: Array, *, step: float = 1.0):
     """Out = X + step, for an X of one element."""
     if X.size != 1:

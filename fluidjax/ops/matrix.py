@@ -21,6 +21,11 @@ from .traits import Attrs, Shapes, mixes, row_wise
 
 def _infer_mul(X: Spec, Y: Spec, *, x_num_col_dims: int, y_num_col_dims: int) -> Spec:
     inner = X.shape[x_num_col_dims:], Y.shape[:y_num_col_dims]
+    if min(x_num_col_dims, y_num_col_dims) < 1:
+        raise ShapeError(
+            "mul takes x_num_col_dims and y_num_col_dims of 1 or more, not"
+            f" {x_num_col_dims} and {y_num_col_dims}"
+        )
     if X.ndim <= x_num_col_dims or Y.ndim <= y_num_col_dims:
         raise ShapeError(
             f"mul splits X{list(X.shape)} at {x_num_col_dims} and Y{list(Y.shape)} at"

@@ -31,6 +31,10 @@ _SIZES = sizes_from("ShapeTensor ShapeTensorList")
 def _random_spec(
     ShapeTensor: Any, ShapeTensorList: Any, *, shape: Longs, dtype: int, **attrs: Any
 ) -> Spec:
+    if "max" in attrs and attrs["min"] >= attrs["max"]:
+        raise ShapeError(
+            f"op 'uniform_random' takes a min below max, not {attrs['min']} and {attrs['max']}"
+        )
     return Spec(shape_spec(shape, ShapeTensor, ShapeTensorList), name_of(dtype))
 
 

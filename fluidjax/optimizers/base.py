@@ -311,6 +311,11 @@ class Optimizer:
             raise FluidTypeError(
                 f"parameter_list is a list of Parameters or their names, not {parameter_list!r}"
             )
+        if not isinstance(no_grad_set, set | frozenset | list | tuple | None):
+            raise FluidTypeError(
+                "no_grad_set is a set, a list or a tuple of variables or their names, not"
+                f" {no_grad_set!r}"
+            )
         self._dtype = loss.dtype
         program = loss.block.program
         _refuse_namesake(loss, default_main_program())

@@ -115,6 +115,14 @@ def test_fetch_as_an_array_is_refused_before_anything_runs():
     assert fluid.global_scope().get("seen").tolist() == [1]
 
 
+def test_fetch_of_a_lod_that_no_variable_declares_is_refused_as_well():
+    x = fluid.data("x", [None, 3])
+    out = layers.reduce_sum(x, 1)
+    tensor = fluid.create_lod_tensor(np.ones((3, 3), "float32"), [[1, 2]], CPU)
+    with pytest.raises(EnforceNotMet, match="hold LoD information: 'reduce_sum_0"):
+        fluid.Executor(CPU).run(feed={"x": tensor}, fetch_list=[out])
+
+
 def test_what_has_no_lod_is_an_array_of_true_rows():
     """transpose2 drops the LoD in 1.8.5; its rows are padded in the step all the same."""
     x = fluid.data("x", [None, 2, 3], "float32", lod_level=1)

@@ -197,3 +197,45 @@ def test_what_full_writes_is_a_variable() -> None:
     """Its third argument is no dtype, as in 1.8.5."""
     with pytest.raises(TypeError, match="full's out is a None or Variable, not 'int32'"):
         fluid.layers.full([2], 1.9, "int32")
+
+
+# values of the right kind that 1.8.5 refuses while the program is built, and what is said
+REFUSED = {
+    "L.fc(x, 2, num_flatten_dims=0)": "x_num_col_dims and y_num_col_dims of 1 or more, not 0",
+    "L.embedding(ids, [10])": r"table of an embedding is \[height, width\], not \[10\]",
+    "L.topk(x, 0)": "'top_k' takes a k of 1 or more, not 0",
+    "L.topk(x, -1)": "'top_k' takes a k of 1 or more, not -1",
+    "L.diag(x)": r"'diag' takes a Diagonal of 1 dimension, not \[4, 6\]",
+    "L.uniform_random([2], min=2., max=2.)": "takes a min below max, not 2.0 and 2.0",
+    "L.increment(L.zeros([2], 'float32'))": r"increment takes one element, not \[2\]",
+    "L.increment(x, in_place=False)": r"increment takes one element, not \[4, 6\]",
+    "L.exponential_decay(1., 0, .5)": "divides by its decay_steps, which cannot be 0",
+    "L.natural_exp_decay(1., 0., .5)": "divides by its decay_steps",
+    "L.polynomial_decay(1., 0)": "divides by its decay_steps",
+    "L.cosine_decay(1., 0, 5)": "divides by its step_each_epoch",
+    "L.cosine_decay(1., 5, 0)": "divides by its epochs",
+    "L.linear_lr_warmup(.5, 0, .1, .3)": "divides by its warmup_steps",
+    "L.create_parameter([2, 3], 'float32', default_initializer=array(2))": r"array has shape \[2\], but .* has \[2, 3\]",
+    "L.create_parameter([6], 'float32', default_initializer=array(3, 2))": r"array has shape \[3, 2\]",
+    "sgd(no_grad_set='x')": "no_grad_set is a set, a list or a tuple",
+    "append(loss, checkpoints=3)": "checkpoints is a list of variables, not 3",
+    "append(loss, checkpoints=loss)": "checkpoints is a list of variables, not",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_values_that_1_8_5_refuses(call):
+    with fluid.unique_name.guard(), fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [4, 6])
+        loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        names = {
+            "L": fluid.layers,
+            "x": x,
+            "loss": loss,
+            "ids": fluid.data("ids", [4, 1], "int64"),
+            "array": lambda *shape: fluid.initializer.NumpyArrayInitializer(np.ones(shape)),
+            "sgd": lambda **given: fluid.optimizer.SGD(0.1).minimize(loss, **given),
+            "append": fluid.backward.append_backward,
+        }
+        with pytest.raises(FluidError, match=REFUSED[call]):
+            eval(call, names)

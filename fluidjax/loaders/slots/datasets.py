@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gzip
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -94,6 +94,8 @@ class DatasetBase:
         with several unknown sizes.
         """
         slots = self.proto_desc.multi_slot_desc.slots
+        if not isinstance(var_list, Iterable) or isinstance(var_list, str | Variable):
+            raise FluidTypeError(f"set_use_var takes a list of variables, not {var_list!r}")
         for var in var_list:
             if not isinstance(var, Variable):
                 raise FluidTypeError(f"set_use_var takes variables, not {type(var).__name__}")
