@@ -484,7 +484,7 @@ def test_a_pure_step_of_chosen_rows() -> None:
     with pytest.raises(UnsupportedError, match="op 'matmul' mixes the rows") as raised:
         jax.jit(step)({}, {"x": X, "k": mask})
     assert any(
-        "as many rows as the feed 'k' says; feed it as a constant" in n
+        "a number of rows that the feed 'k' determines; feed it as a constant" in n
         for n in raised.value.__notes__
     )
 
