@@ -91,7 +91,7 @@ _remote(
 )
 _remote(
     "merge_ids",
-    "Out[i] = the rows of X for Ids[i]; Rows says which ids the rows of X belong to.",
+    "Out[i] = the rows of X for Ids[i]; Rows: the ids of the rows of X.",
     "Ids* Rows* X*",
     "Out*",
 )

@@ -52,7 +52,7 @@ declare_block_op(
     outs="Out*",
     attrs=_NAMED,
     make=_remat,
-    doc="Out = sub_block(Args), all of which its gradient computes again (jax.checkpoint).",
+    doc="Out = sub_block(Args); its gradient computes everything in it again (jax.checkpoint).",
 )
 
 

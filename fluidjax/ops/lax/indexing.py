@@ -90,7 +90,7 @@ def _declare_scatter(name: str, function: Any, grad: bool) -> None:
         return function(X, Indices, Updates, numbers, **options)
 
     run.__doc__ = (
-        "Out = X, where Indices say joined with Updates; the attributes are those of"
+        "Out = X with Updates combined into it at Indices; the attributes are those of"
         f" jax.lax.{name}."
     )
     lax_op(name, grad="X Indices Updates" if grad else None, nograd="Indices", heavy=True)(run)
