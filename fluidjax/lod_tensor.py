@@ -57,9 +57,12 @@ class LoDTensor:
 
     def set(self, array: Any, place: Any = None) -> None:
         """Hold a copy of `array`; the LoD stays. `place` says nothing here: the executor moves data
-        where it is needed.
+        where it is needed. Raises EnforceNotMet for other than numbers.
         """
-        self._write(np.array(array))
+        value = np.array(array)
+        if value.dtype.kind in "OSUMm":
+            raise EnforceNotMet(f"a tensor holds numbers, not an array of dtype {value.dtype}")
+        self._write(value)
 
     def _read(self) -> Any:
         return self._array

@@ -417,6 +417,15 @@ def test_an_array_takes_no_tensor_without_a_value():
         var.get_tensor()
 
 
+@pytest.mark.parametrize("value", [None, "a", ["a", "b"], {"a": 1}, np.datetime64("2020-01-01")])
+def test_a_tensor_holds_numbers(value):
+    tensor = fluid.core.LoDTensor()
+    tensor.set(np.float32([1, 2]), fluid.CPUPlace())
+    with pytest.raises(fluid.core.EnforceNotMet, match="holds numbers, not an array of dtype"):
+        tensor.set(value, fluid.CPUPlace())
+    assert np.array(tensor).tolist() == [1, 2]
+
+
 def test_dtypes_and_names_of_the_framework():
     f = fluid.framework
     floating = ["float16", "float32", np.float64, fluid.core.VarDesc.VarType.INT32, "bool"]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
-from ..base.loc import name_line, user_line
+from ..base.loc import name_line, user_line, warn
 from ..errors import (
     ArgumentError,
     FluidError,
@@ -20,7 +20,7 @@ from ..errors import (
     near,
 )
 from ..ir import edit, text
-from ..ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, VarDesc
+from ..ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, OpDesc, VarDesc
 from ..ops.infer import Spec, infer
 from ..ops.kinds import decides_kind, kind_of_output
 from ..ops.registry import REQUIRED, OpDef, canonical, lookup
@@ -302,7 +302,12 @@ class Block:
         if scope.parent() is not None:
             result.setdefault("op_namescope", scope.full())
         if (device := current_device()) is not None:
-            result.setdefault("op_device", device)
+            if any(isinstance(value, BlockRef) for value in result.values()):
+                warn(
+                    f"device_guard sets no device of op '{definition.type}', only of its block's ops"
+                )
+            else:
+                result.setdefault("op_device", device)
         return FrozenMap(result)
 
     def _infer(self, definition: OpDef, desc: OpDesc) -> None:

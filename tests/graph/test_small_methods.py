@@ -175,3 +175,16 @@ def test_cuda_places_without_a_gpu():
     place.set_place(fluid.CPUPlace())
     assert place._equals(fluid.CPUPlace()) and fluid.CPUPlace()._equals(place)
     assert not place._equals(fluid.CUDAPlace(0))
+
+
+def test_ops_with_blocks_have_no_device():
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.device_guard("cpu"):
+        i, end = (layers.fill_constant([1], "int64", n) for n in (0, 3))
+        going = layers.less_than(i, end)
+        loop = layers.While(going)
+        with pytest.warns(UserWarning, match="no device of op 'while'"), loop.block():
+            layers.less_than(layers.increment(i), end, cond=going)
+        main = fluid.default_main_program()
+        assert [op.attr("op_device") for op in main.blocks[0].ops] == ["cpu"] * 3 + [""]
+        assert {op.attr("op_device") for op in main.blocks[1].ops} == {"cpu"}
+        assert fluid.Executor().run(main, fetch_list=[i])[0].tolist() == [3]

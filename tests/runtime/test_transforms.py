@@ -12,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 from jax import export
-from jax.sharding import AxisType
+from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import fluidjax as fluid
@@ -119,6 +119,31 @@ def test_a_training_step_is_mapped_over_devices() -> None:
         found = mapped(state, feed)
     alone = [step(state, {n: v[i : i + 2] for n, v in feed.items()})[1][0] for i in (0, 2)]
     np.testing.assert_allclose(found, np.concatenate(alone), rtol=1e-5)
+
+
+def test_a_mesh_of_explicit_axes_takes_what_is_split_already() -> None:
+    """As jax.make_mesh makes it by default, from a step as from any function."""
+    with fresh(3) as (main, startup):
+        loss = layers.mean(layers.square(layers.fc(fluid.data("x", [None, 3]), 1)))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    scope = fluid.Scope()
+    fluid.Executor().run(startup, scope=scope)
+    state, step = fluid.read_state(main, scope), fluid.step_fn(main, [loss])
+    mesh, x = jax.make_mesh((2,), ("d",)), np.arange(12, dtype=np.float32).reshape(4, 3)
+    split = jax.device_put(x, NamedSharding(mesh, P("d")))
+
+    def mapped(one: Any) -> Any:
+        return jax.jit(jax.shard_map(one, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d")))
+
+    def plain(s: Any, x: Any) -> Any:
+        return (x @ s["fc_0.w_0"]).mean().reshape(1)
+
+    found = mapped(lambda s, x: step(s, {"x": x})[1][0])
+    for one in (mapped(plain), found):
+        with pytest.raises(ValueError, match="does not match the specs of the input"):
+            one(state, x)
+    alone = [step(state, {"x": x[i : i + 2]})[1][0] for i in (0, 2)]
+    np.testing.assert_allclose(found(state, split), np.concatenate(alone), rtol=1e-5)
 
 
 def test_a_test_program_asks_for_no_key() -> None:
