@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -76,6 +77,69 @@ for _kind in _KINDS:
     _declare(_kind)
 
 
+MOST_CELLS = 49  # of a window whose cells are compared one by one
+
+
+def _apart(x: Array, dims: Any, strides: Any, padding: Any) -> bool:
+    """Whether every element is in one window at most, of known sizes."""
+    known = all(isinstance(n, int) for n in (*x.shape, *dims, *padding))
+    return (
+        known
+        and not any(padding)
+        and all(d <= s for d, s in zip(dims, strides, strict=True))
+        and math.prod(dims) <= MOST_CELLS
+    )
+
+
+def _to_the_greatest(source: Array, x: Array, select: str, dims: Any, strides: Any) -> Any:
+    """Each element of `source` at the chosen element of its window, where windows do not overlap.
+
+    XLA makes an index for each element and axis, so that its way takes at least so many times the
+    memory of x. Here the cells of a window are compared in its order: a cell that is no greater (no
+    less), and no nan, does not displace an earlier one.
+    """
+    keeps = lax.ge if select == "ge" else lax.le
+    place, most = None, None
+    for tap in np.ndindex(*dims):
+        ends = [t + (n - 1) * s + 1 for t, n, s in zip(tap, source.shape, strides, strict=True)]
+        cell, number = (
+            lax.slice(x, tap, ends, strides),
+            np.int32(np.ravel_multi_index(tap, strides)),
+        )
+        if most is None:
+            place, most = lax.full(source.shape, number), cell
+            continue
+        stays = keeps(most, cell)
+        place, most = (
+            lax.select(stays, place, lax.full_like(place, number)),
+            lax.select(stays, most, cell),
+        )
+    wanted = np.zeros((), np.int32)
+    for axis, (n, s) in enumerate(zip(x.shape, strides, strict=True)):
+        cells = (np.arange(n) % s).astype(np.int32)
+        wanted = jnp.asarray(wanted * np.int32(s)) + cells.reshape(
+            [-1 if a == axis else 1 for a in range(x.ndim)]
+        )
+    found, given = (_spread(v, x.shape, strides) for v in (place, source))
+    return jnp.where(found == wanted, given, jnp.zeros((), source.dtype))
+
+
+def _spread(values: Any, shape: Any, strides: Any) -> Any:
+    """For each element what its window has; beyond the last window zero, and of no cell."""
+    for axis, (n, s) in enumerate(zip(shape, strides, strict=True)):
+        have = values.shape
+        if s > 1:
+            wide = jnp.broadcast_to(
+                jnp.expand_dims(values, axis + 1), (*have[: axis + 1], s, *have[axis + 1 :])
+            )
+            values = wide.reshape(*have[:axis], have[axis] * s, *have[axis + 1 :])
+        values = lax.slice_in_dim(values, 0, min(n, values.shape[axis]), axis=axis)
+        if (left := n - values.shape[axis]) > 0:
+            widths = [(0, left if a == axis else 0, 0) for a in range(len(have))]
+            values = lax.pad(values, jnp.zeros((), values.dtype), widths)
+    return values
+
+
 @lax_op("select_and_scatter_add", grad="Source", nograd="")
 def select_and_scatter_add(
     Source: Array,
@@ -89,6 +153,8 @@ def select_and_scatter_add(
     """Out = each element of Source added at the greatest (select "ge") or least ("le") element of
     its window of X.
     """
+    if _apart(X, window_dimensions, window_strides, padding):
+        return _to_the_greatest(Source, X, select, window_dimensions, window_strides)
     kind = "max" if select == "ge" else "min"
     _, pull = jax.vjp(lambda x: _reduced(kind, x, window_dimensions, window_strides, padding), X)
     return pull(Source)[0]
