@@ -240,8 +240,12 @@ class Graph:
             return x
         if x.const is not None and all(isinstance(n, int) for n in sizes):
             return self.constant(x.const.reshape(shape))
-        if shape.count(-1) == 1:
-            target: Value = self.ints(*shape)
+        if 0 in shape:  # no size that stays, which is written as 0 too
+            if any(n == -1 for n in sizes if isinstance(n, int)):
+                raise Lacking("a size follows from the rest, of which one is 0")
+            target = self.vector(sizes)
+        elif shape.count(-1) == 1:
+            target = self.ints(*shape)
         else:
             # a size that stays at its place is 0
             stays = [
@@ -252,7 +256,8 @@ class Graph:
             if sum(isinstance(n, Value) for n in left) == 1:
                 left = [-1 if isinstance(n, Value) else n for n in left]
             target = self.vector(left)
-        return self.add("Reshape", x, target, shape=shape)
+        attrs: dict[str, Any] = {"allowzero": 1} if 0 in shape else {}
+        return self.add("Reshape", x, target, shape=shape, **attrs)
 
     def transpose(self, x: Value, order: Sequence[int]) -> Value:
         order = [int(a) % max(x.rank, 1) for a in order]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FluidValueError, UnsupportedError
+from ..errors import UnsupportedError
 from ..saved.files import Pieces, write_files
 from .graph import Graph, Names, Node
 from .report import Lack
-from .values import Value
+from .values import Lacking, Value
 
 OPSETS = (17, 18, 19, 20, 21)
 IR_VERSION = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10}  # those that runtimes of each opset's day take
@@ -52,7 +52,7 @@ class Writer:
         named = {"float32": "FLOAT", "float64": "DOUBLE", "bool": "BOOL"}
         name = named.get(dtype, dtype.upper())
         if not hasattr(kind, name):
-            raise FluidValueError(f"ONNX has no elements of {dtype}")
+            raise Lacking(f"there are none of {dtype}")
         found: int = getattr(kind, name)
         return found
 

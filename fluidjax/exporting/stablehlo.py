@@ -21,7 +21,7 @@ from ..saved.arrays import read_arrays
 from ..saved.files import Pieces, read_file, write_files
 from ..saved.vars import files_of
 from .report import ExportError, ExportReport, Lack
-from .subject import Shapes, Subject
+from .subject import Shapes, Subject, checked_sizes
 
 PLATFORMS = ("cpu", "cuda", "tpu", "rocm")
 STATES = ("baked", "arguments")
@@ -166,22 +166,10 @@ def _lacking(
 
 def _sizes(subject: Subject, shapes: Shapes) -> dict[str, list[int | str]]:
     """Of each input a number or a word for every axis."""
-    found: dict[str, list[int | str]] = {}
-    for name in shapes:
-        if name not in subject.feeds:
-            raise FluidValueError(
-                f"shapes names {name!r}, which is not fed{near(name, subject.feeds)}"
-            )
-    for i, name in enumerate(subject.feeds):
-        declared = subject.var(name).shape or ()
-        wish = shapes.get(name, declared)
-        if len(wish) != len(declared):
-            raise FluidValueError(
-                f"shapes gives {name!r} {len(wish)} sizes; it has {len(declared)}: {list(declared)}"
-            )
+    found = checked_sizes(subject, shapes)
+    for i, (name, sizes) in enumerate(found.items()):
         found[name] = [
-            n if isinstance(n, str) or n >= 0 else "batch" if a == 0 else f"d{i}_{a}"
-            for a, n in enumerate(wish)
+            n if n != "" else "batch" if a == 0 else f"d{i}_{a}" for a, n in enumerate(sizes)
         ]
     return found
 

@@ -13,6 +13,7 @@ from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir import edit
 from ..ir.desc import ProgramDesc, VarDesc
+from ..ir.dims import symbols
 from ..passes.inference import in_test_mode
 from ..saved.files import read_file
 from ..saved.model import feeds_and_fetches, load_values, locate, read_program, with_feed_and_fetch
@@ -74,6 +75,50 @@ def subject_of(
     return _pruned(desc, given, found, params)
 
 
+def checked_sizes(subject: Subject, shapes: Shapes) -> dict[str, list[int | str]]:
+    """Of each input a number or a text for every axis, "" where an open size has no name.
+
+    Raises FluidTypeError and FluidValueError for sizes that are none, or not the program's.
+    """
+    if not isinstance(shapes, Mapping):
+        raise FluidTypeError(f"shapes is a mapping by input, not {type(shapes).__name__}")
+    for name in shapes:
+        if name not in subject.feeds:
+            raise FluidValueError(
+                f"shapes names {name!r}, which is not fed{near(name, subject.feeds)}"
+            )
+    found: dict[str, list[int | str]] = {}
+    for name in subject.feeds:
+        var = subject.var(name)
+        declared = list(var.shape or ())
+        names = var.dims or ("",) * len(declared)
+        given = shapes.get(name)
+        wish: Sequence[int | str] = declared if given is None else given
+        if not isinstance(wish, list | tuple):
+            raise FluidTypeError(f"shapes gives {name!r} {wish!r}; give a size for each axis")
+        if len(wish) != len(declared):
+            raise FluidValueError(
+                f"shapes gives {name!r} {len(wish)} sizes; it has {len(declared)}: {declared}"
+            )
+        for own, new in zip(declared, wish, strict=True):
+            if isinstance(new, str) and not symbols(new):
+                raise FluidValueError(
+                    f"shapes gives {name!r} the size {new!r}, a text without a name"
+                )
+            if not isinstance(new, str) and (
+                isinstance(new, bool) or not isinstance(new, int) or new < -1
+            ):
+                raise FluidValueError(
+                    f"shapes gives {name!r} the size {new!r}; a size is a number, or a text that names it"
+                )
+            if isinstance(new, int) and 0 <= own != new:
+                raise FluidValueError(
+                    f"shapes gives {name!r} the sizes {list(wish)}; the program declares {declared}"
+                )
+        found[name] = [n if n != -1 else text for n, text in zip(wish, names, strict=True)]
+    return found
+
+
 def _loaded(path: Path) -> tuple[ProgramDesc, Mapping[str, Any]]:
     if path.is_file():
         file, beside = path, path.with_suffix(".pdiparams")
@@ -91,6 +136,8 @@ def _pruned(
     desc: ProgramDesc, feeds: list[str] | None, fetches: list[str], params: Mapping[str, Any]
 ) -> Subject:
     known = desc.blocks[0].vars
+    if feeds is not None and len(set(feeds)) < len(feeds):
+        raise FluidValueError(f"feeds names an input twice: {feeds}")
     for name in [*(feeds or ()), *fetches]:
         if name not in known:
             raise FluidValueError(f"the program has no variable {name!r}{near(name, known)}")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..base.dtypes import numpy_dtype
-from ..errors import FluidValueError, near
+from ..errors import FluidValueError
 from ..ir.desc import FrozenMap, ProgramDesc, VarDesc
 from ..ops.registry import REGISTRY
 from ..ops.traits import Sequences
 from .onnx_file import LARGE, OPSETS, checked, model_of, onnx, write
 from .program import Exporter, _lengths
 from .report import ExportError, ExportReport, Lack, gathered
-from .subject import Shapes, Subject
+from .subject import Shapes, Subject, checked_sizes
 from .tidy import tidy
-from .values import Value
+from .values import Lacking, Value
 
 
 def to_onnx(
@@ -25,15 +24,11 @@ def to_onnx(
 ) -> ExportReport:
     """Write a program as ONNX. Raises ExportError with the whole report where something lacks."""
     onnx()
-    if opset not in OPSETS:
+    if type(opset) is not int or opset not in OPSETS:
         raise FluidValueError(
             f"opset {opset!r} is not written; there are {OPSETS[0]} to {OPSETS[-1]}"
         )
-    for name in shapes:
-        if name not in subject.feeds:
-            raise FluidValueError(
-                f"shapes names {name!r}, which is not fed{near(name, subject.feeds)}"
-            )
+    sizes = checked_sizes(subject, shapes)
     exporter = Exporter(subject.desc, subject.params, opset)
     open_sizes: dict[str, dict[int, str]] = {}
     lacks: list[Lack] = []
@@ -42,7 +37,7 @@ def to_onnx(
         if var.kind != "LOD_TENSOR" or var.dtype is None or var.shape is None:
             lacks.append(Lack(f"input '{name}'", 1, f"it is {var.kind}, no array"))
             continue
-        _input(exporter, var, shapes.get(name), open_sizes, len(subject.feeds) == 1)
+        _input(exporter, var, sizes[name], name in shapes, open_sizes, len(subject.feeds) == 1)
     exporter.run(subject.desc.blocks[0].ops)
     exporter.outputs(subject.fetches)
     lacks += gathered(exporter.lacks)
@@ -56,7 +51,10 @@ def to_onnx(
     tidy(g)
     size = sum(a.nbytes for a in g.names.constants.values())
     beside = path.name + ".data" if apart or (apart is None and size > LARGE) else None
-    model, writer = model_of(g, path.stem, open_sizes, {}, beside)
+    try:
+        model, writer = model_of(g, path.stem, open_sizes, {}, beside)
+    except Lacking as lack:
+        raise ExportError(replace(report, lacks=(Lack("elements", 1, lack.why),))) from None
     model, objections = checked(model)
     if objections:
         raise ExportError(replace(report, lacks=tuple(objections)))
@@ -72,31 +70,21 @@ def to_onnx(
 
 
 def _input(
-    exporter: Exporter, var: VarDesc, wish: Any, open_sizes: dict[str, dict[int, str]], alone: bool
-) -> None:
-    name, declared = var.name, list(var.shape or ())
-    sizes: list[int | str] = list(declared) if wish is None else list(wish)
-    if wish is not None and len(sizes) != len(declared):
-        raise FluidValueError(
-            f"shapes gives {name!r} {len(sizes)} sizes; it has {len(declared)}: {declared}"
-        )
-    if wish is not None:
-        for own, new in zip(declared, sizes, strict=False):
-            if isinstance(new, int) and own >= 0 and own != new:
-                raise FluidValueError(
-                    f"shapes gives {name!r} the sizes {sizes}; the program declares {declared}"
-                )
-    shape = tuple(n if isinstance(n, int) else -1 for n in sizes)
-    dtype = str(numpy_dtype(var.dtype or "float32"))
-    if var.lod_level and wish is None and _knows_sequences(exporter.desc):
+    exporter: Exporter, var: VarDesc, sizes: list[int | str], wished: bool, open_sizes: dict[str, dict[int, str]],
+    alone: bool,
+) -> None:  # fmt: skip
+    name, dtype = var.name, str(numpy_dtype(var.dtype or "float32"))
+    if var.lod_level and not wished and _knows_sequences(exporter.desc):
         _ragged(exporter, var, dtype, open_sizes)
         return
-    given, texts = exporter.given(name, dtype, shape), var.dims or ("",) * len(sizes)
-    exporter.graph.names.open_axes += [(text, given, i) for i, text in enumerate(texts) if text]
+    given = exporter.given(name, dtype, tuple(n if isinstance(n, int) else -1 for n in sizes))
+    exporter.graph.names.open_axes += [
+        (text, given, i) for i, text in enumerate(var.dims or ()) if text
+    ]
     open_sizes[name] = {
-        i: n if isinstance(n, str) else text or ("batch" if i == 0 and alone else f"{name}.{i}")
-        for i, (n, text) in enumerate(zip(sizes, texts, strict=True))
-        if isinstance(n, str) or n < 0
+        i: n or ("batch" if i == 0 and alone else f"{name}.{i}")
+        for i, n in enumerate(sizes)
+        if isinstance(n, str)
     }
 
 

@@ -169,6 +169,15 @@ def test_all_that_lacks_is_told_at_once(tmp_path: Path) -> None:
         ({"shapes": {"imag": (1, 3, 8, 8)}}, "imag"),
         ({"shapes": {"image": (1, 4, 8, 8)}}, "declares"),
         ({"shapes": {"image": (1, 3)}}, "2 sizes"),
+        ({"shapes": {"image": 5}}, "a size for each axis"),
+        ({"shapes": [("image", 5)]}, "a mapping"),
+        ({"shapes": {"image": (1.5, 3, 8, 8)}}, "the size 1.5"),
+        ({"shapes": {"image": (True, 3, 8, 8)}}, "the size True"),
+        ({"shapes": {"image": (-5, 3, 8, 8)}}, "the size -5"),
+        ({"shapes": {"image": ("3", 3, 8, 8)}}, "a text without a name"),
+        ({"shapes": {"image": ("n m", 3, 8, 8)}}, "no size"),
+        ({"feeds": ["image", "image"]}, "twice"),
+        ({"opset": 17.0}, "17.0"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(net: Any, given: dict[str, Any], said: str, tmp_path: Path) -> None:  # fmt: skip

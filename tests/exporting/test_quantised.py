@@ -109,16 +109,42 @@ def test_data_in_floats_beside_weights_of_whole_numbers(saved: Path, tmp_path: P
                 continue
             held = fluid.global_scope().find_var(op.input(slot)[0]).get_tensor()
             w = np.array(held)
-            axes = (1, 2, 3) if slot == "Filter" else None
+            axes = (1, 2, 3) if slot == "Filter" else 0  # a scale for each filter or column
             top = np.abs(w).max(axis=axes, keepdims=True)
             held.set(np.round(w / top * 127) * top / 127, exe.place)
         (want,) = exe.run(program, feed={feeds[0]: x}, fetch_list=targets)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
 
 
+def test_ops_that_are_skipped(saved: Path, tmp_path: Path) -> None:
+    """They stay in floats, their weights as well, however others are quantised."""
+    with fluid.scope_guard(fluid.Scope()):
+        program, _, _ = fluid.io.load_inference_model(str(saved), fluid.Executor())
+        ops = program.global_block().ops
+        held = [op.input("Filter")[0] for op in ops if op.type.endswith("conv2d")]
+        before = {n: np.array(fluid.global_scope().find_var(n).get_tensor()) for n in held}
+    for kinds, alone in (
+        (["conv2d", "mul"], ["depthwise_conv2d"]),
+        (["conv2d", "depthwise_conv2d", "mul"], []),
+    ):
+        scope = fluid.Scope()
+        with fluid.scope_guard(scope):
+            made = PostTrainingQuantization(
+                fluid.Executor(), model_dir=str(saved), sample_generator=lambda: ((x,) for x in samples(0)),
+                batch_size=2, algo="abs_max", quantizable_op_type=kinds, weight_only_op_type=alone,
+                skip_tensor_list=[held[1]],
+            )  # fmt: skip
+            made.quantize()
+        whole, left = (np.array(scope.find_var(n).get_tensor()) for n in held)
+        np.testing.assert_array_equal(whole, np.round(whole))
+        np.testing.assert_array_equal(left, before[held[1]])
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        ({"skip_tensor_list": "conv2d_0.w_0"}, "a list of names"),
+        ({"skip_tensor_list": ["conv2d_0.w_0"], "algo": "min_max"}, "min_max"),
         ({"weight_only_op_type": ["conv2d"]}, "name it once"),
         ({"weight_only_op_type": ["relu"]}, "'relu' is not quantised"),
         ({"weight_only_op_type": ["matmul"], "algo": "min_max"}, "min_max"),

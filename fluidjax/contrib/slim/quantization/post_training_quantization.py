@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....base.absent import reporter
-from ....errors import FluidTypeError, FluidValueError
+from ....errors import FluidTypeError, FluidValueError, near
 from ....executor import Executor
 from ....graph.core_graph import Graph
 from ....graph.ir_graph import IrGraph
@@ -59,8 +59,8 @@ class PostTrainingQuantization:
     ops' attributes. quantizable_op_type: the types of ops; is_full_quantize: all supported ones.
     activation_bits, weight_bits: of integers with their sign. activation_quantize_type,
     weight_quantize_type: the ops in the program. weight_only_op_type: ops of which only the weights
-    become integers, with data in floats; not also a quantised type. is_use_cache_file: store
-    observed activations in files below cache_dir, not in memory.
+    become integers, with data in floats; not also a quantised type. skip_tensor_list: variables
+    whose readers stay in floats, weights included. is_use_cache_file: store observed activations in files below cache_dir, not in memory.
 
     Raises FluidValueError, FluidTypeError for arguments that do not fit.
     """
@@ -86,6 +86,7 @@ class PostTrainingQuantization:
         is_use_cache_file: bool = False,
         cache_dir: str = "./temp_post_training",
         weight_only_op_type: Sequence[str] = (),
+        skip_tensor_list: Sequence[str] | None = None,
     ) -> None:
         if not isinstance(executor, Executor):
             raise FluidTypeError(
@@ -123,6 +124,15 @@ class PostTrainingQuantization:
         if self._alone and algo == "min_max":
             raise FluidValueError(
                 "weight_only_op_type: algo='min_max' leaves all weights in floats; take another"
+            )
+        if isinstance(skip_tensor_list, str) or not isinstance(skip_tensor_list, Sequence | None):
+            raise FluidTypeError(
+                f"skip_tensor_list is a list of names of variables, not {skip_tensor_list!r}"
+            )
+        self._skipped = frozenset(skip_tensor_list or ())
+        if self._skipped and algo == "min_max":
+            raise FluidValueError(
+                "skip_tensor_list: algo='min_max' leaves all ops in floats; take another"
             )
         self._executor, self._scope = executor, global_scope() if scope is None else scope
         self._model = (model_dir, model_filename, params_filename)
@@ -244,6 +254,12 @@ class PostTrainingQuantization:
     def _frozen(self, program: Program, scales: _Seen) -> Program:
         """The program with ops that quantise, by these scales, and integer weights."""
         graph, place = IrGraph(Graph(program.desc), for_test=True), self._executor.place
+        read_names = {n for op in graph.all_op_nodes() for n in op.input_arg_names()}
+        for name in sorted(self._skipped - read_names):
+            raise FluidValueError(f"skip_tensor_list: no op reads {name!r}{near(name, read_names)}")
+        for op in graph.all_op_nodes():
+            if not self._skipped.isdisjoint(op.input_arg_names()):
+                op.set_attr("skip_quant", True)
         with_weights = [kind for kind in WITH_WEIGHTS if kind in self._kinds]
         QuantizationTransformPass(
             self._scope,

@@ -64,7 +64,9 @@ def all_data(graph: IrGraph, op: Any) -> bool:
 
 
 def skipped(op: Any, pattern: str | list[str]) -> bool:
-    """Whether an op is in a name scope with (one of) the pattern(s)."""
+    """Whether an op is in a name scope with (one of) the pattern(s), or marked."""
+    if op.op().has_attr("skip_quant") and op.op().attr("skip_quant"):
+        return True
     scope = op.op().attr("op_namescope") if op.op().has_attr("op_namescope") else ""
     return any(p in scope for p in ([pattern] if isinstance(pattern, str) else pattern))
 
