@@ -70,7 +70,7 @@ def _channels(op: Any, name: str) -> int | None:
     options = [
         n for n in ("trans_x", "trans_y", "transpose_X", "transpose_Y") if op.op().has_attr(n)
     ]
-    turned = any(op.op().attr(n) for n in options)
+    transposed = any(op.op().attr(n) for n in options)
     rank = len(node_named(op.inputs, name).shape())
     out = len(node_named(op.outputs, outputs_of(op, op.name())[0]).shape())
-    return out - 1 if op.input("Y") == [name] and rank == 2 and not turned else None
+    return out - 1 if op.input("Y") == [name] and rank == 2 and not transposed else None
