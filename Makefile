@@ -137,7 +137,7 @@ docs: $(VENV)/.with-docs
 	$(VENV)/bin/python -m website.check build/site
 
 browser: $(VENV)/.with-browser
-	SCREENSHOTS='$(SCREENSHOTS)' $(VENV)/bin/python -m pytest -q tests/look $(ARGS)
+	SCREENSHOTS='$(SCREENSHOTS)' $(VENV)/bin/python -m pytest -q tests/look/test_browser.py tests/look/test_site_in_browser.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build *.egg-info
