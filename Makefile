@@ -2,7 +2,8 @@
 # PYTHON=... chooses the interpreter (3.11 or later), VENV=... the environment, JOBS=... how many processes run tests.
 
 VENV ?= .venv
-JOBS ?= 2
+# One more than cores: tests of jobs wait for each other.
+JOBS ?= 3
 SCREENSHOTS ?= build/screenshots
 ARGS ?=
 
@@ -23,7 +24,7 @@ help:
 	@echo 'make test-fast  the test suite without the slow tests'
 	@echo 'make test-again the part of test-fast that another Python, jax or effort of XLA may change, with few random examples'
 	@echo 'make installed  build a wheel and an sdist, install them into a fresh environment, and test what was installed (PYTHONS=...)'
-	@echo 'make search     property tests on fresh random examples, six times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
+	@echo 'make search     property tests on fresh random examples, ten times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
 	@echo 'make nets       random nets beside the real Paddle 1.8.5 that make bench-peers installed (ARGS="--first 1000 --nets 500")'
 	@echo 'make fuzz       10,000 spoiled copies of each kind of file that is read (ARGS="--count 500 text json": fewer, of some kinds)'
 	@echo 'make bench      compare with hand-written JAX, and with what make bench-peers installed; docs/benchmarks.md gets the figures'

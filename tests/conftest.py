@@ -76,7 +76,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 ANY_SPEED = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, print_blob=True
 )
-settings.register_profile("fixed", ANY_SPEED, derandomize=True, max_examples=60)
+settings.register_profile("fixed", ANY_SPEED, derandomize=True, max_examples=40)
 settings.register_profile("search", ANY_SPEED, derandomize=False, max_examples=400)
 settings.register_profile("few", ANY_SPEED, derandomize=True, max_examples=15)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))

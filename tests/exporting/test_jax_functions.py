@@ -219,7 +219,7 @@ def test_functions_that_are_traced(name: str, tmp_path: Path) -> None:
     traced = fluid.trace(function, *args, **options)
     leaves = zip(traced.places, jax.tree.leaves(args), strict=True)
     got = exported(traced, tmp_path / "f.onnx", {n: np.asarray(v) for n, v in leaves if n in traced.feeds})  # fmt: skip
-    want = dict(zip(traced.results, jax.tree.leaves(function(*args)), strict=True))
+    want = dict(zip(traced.results, jax.tree.leaves(jax.jit(function)(*args)), strict=True))
     assert got
     for out, value in got.items():
         np.testing.assert_allclose(value, want[out], rtol=1e-4, atol=1e-5, err_msg=out)

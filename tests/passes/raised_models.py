@@ -23,7 +23,7 @@ from ..weights import weights
 Made = tuple[Callable[[Any, Any], Any], Any, Any]
 MODELS: dict[str, Callable[[], Made]] = {}
 # one of each family; its relatives run with -m thorough
-ALWAYS = ("resnet", "efficientnet", "unet", "vit", "bert", "tagger", "nnx_images")
+ALWAYS = ("resnet", "unet", "bert", "tagger", "nnx_images")
 KEY = jax.random.key(3)
 
 

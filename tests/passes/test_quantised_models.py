@@ -23,7 +23,9 @@ KINDS = ["conv2d", "depthwise_conv2d", "mul"]
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize("name", ["resnet", "mobilenet", "nnx_images"])
+@pytest.mark.parametrize(
+    "name", ["mobilenet", "nnx_images", pytest.param("resnet", marks=pytest.mark.thorough)]
+)
 def test_results_are_those_of_the_function_within_eight_bits(name: str, tmp_path: Path) -> None:
     fn, params, x = MODELS[name]()
     (feed,) = fluid.trace(fn, params, x, state=0).feeds
