@@ -86,8 +86,9 @@ def test_zeros_are_frozen_as_zeros(net):
     weight[1] = 0.5
     scope.var("conv2d_0.w_0").get_tensor().set(weight, None)
     kind = {"weight_quantize_type": "channel_wise_abs_max"}
-    slim.QuantizationTransformPass(scope, fluid.CPUPlace(), **kind).apply(graph)
-    slim.QuantizationFreezePass(scope, fluid.CPUPlace(), **kind).apply(graph)
+    with fluid.unique_name.guard():
+        slim.QuantizationTransformPass(scope, fluid.CPUPlace(), **kind).apply(graph)
+        slim.QuantizationFreezePass(scope, fluid.CPUPlace(), **kind).apply(graph)
     assert np.array_equal(scope.get("conv2d_0.w_0"), weight * 254)
     assert scope.get("channel_scale_0").tolist() == [0, 0.5]
 
