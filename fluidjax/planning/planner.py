@@ -290,7 +290,7 @@ class _Job:
             payload[m.kind] += m.bytes
         again, temporaries = self._temporaries(each)
         # ids, rows and gradients on their way may be far more than what one computes
-        exchange = 0 if alone else last.lying
+        exchange = 0 if alone else last.live
         activations = max(one.activations, exchange)
         temporaries = None if temporaries is None else max(temporaries, exchange)
         work = _Phases((one.work - self.update(each).work) * again, last.phase)

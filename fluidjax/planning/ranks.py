@@ -30,8 +30,8 @@ from ..ops.selected import KIND
 from ..passes.base import Pass, run
 from ..runtime.objecting import agreed
 from ..transpiler import DistributeTranspiler
+from .liveness import peak
 from .local import Local
-from .lying import peak
 from .messages import Message, sent
 from .work import Work, count
 
@@ -118,13 +118,13 @@ class Update:
     messages: the collectives of the step, those of its forward part too. work: of exchanging and
     updating, and of look-ups, which tables by rows change. moved: bytes that dense updates read and
     write, each array once; so much passes through the memory even where all of an update is fused.
-    lying: bytes of the gradients and of what is made of them, where most of it lies there.
+    live: the peak of live bytes of the gradients and of what is made of them.
     """
 
     messages: tuple[Message, ...]
     work: Work
     moved: int
-    lying: int
+    live: int
 
     @property
     def phase(self) -> Work:
@@ -138,7 +138,7 @@ def update(
     """The exchange and the update of a rank's program, traced for a mesh that need not be there.
 
     local: the step of one rank by itself on the same samples, which says what types they are given.
-    in_place: as in lying.peak.
+    in_place: as in liveness.peak.
     """
     step, vars = Step(desc, fetches).closed({}, local.types), desc.blocks[0].vars
     ops = [op for op in step.ops if _talks(op) or _updates(op) or _looks_up(op)]
@@ -173,8 +173,8 @@ def update(
         for n in sorted(given)
         for _ in jax.tree.leaves(given[n])
     ]
-    lying = peak(traced, [*own, False], in_place)
-    return Update(sent(traced) if ranks > 1 else (), count(traced), moved, lying)
+    live = peak(traced, [*own, False], in_place)
+    return Update(sent(traced) if ranks > 1 else (), count(traced), moved, live)
 
 
 def _updates(op: OpDesc) -> bool:

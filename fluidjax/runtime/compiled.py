@@ -344,7 +344,7 @@ class Compiled:
 
     def _distributed(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arrays that hold the sharded variables."""
-        lying = {
+        stored = {
             n: a
             for v in values.values()
             if isinstance(v, ShardedValue)
@@ -356,13 +356,13 @@ class Compiled:
             if wholes
             else {}
         )
-        for name, array in lying.items():
+        for name, array in stored.items():
             if math.prod(array.shape[1:]) <= SMALL:  # it may be packed
-                lying[name] = per_rank(self.where.everywhere(array))
+                stored[name] = per_rank(self.where.everywhere(array))
         placed = {n: self.plan.sharded[n] for n in wholes}
         found = distributed(placed, agreed, self.plan.holders, self.where.count)
         return {
-            **lying,
+            **stored,
             **{
                 n: per_rank(v.reshape(len(v), *(self.step.desc.blocks[0].vars[n].shape or ())))
                 for n, v in found.items()

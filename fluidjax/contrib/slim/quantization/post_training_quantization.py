@@ -60,7 +60,8 @@ class PostTrainingQuantization:
     activation_bits, weight_bits: of integers with their sign. activation_quantize_type,
     weight_quantize_type: the ops in the program. weight_only_op_type: ops of which only the weights
     become integers, with data in floats; not also a quantised type. skip_tensor_list: variables
-    whose readers stay in floats, weights included. is_use_cache_file: store observed activations in files below cache_dir, not in memory.
+    whose readers stay in floats, weights included. is_use_cache_file: store observed
+    activations in files below cache_dir, not in memory.
 
     Raises FluidValueError, FluidTypeError for arguments that do not fit.
     """

@@ -1,5 +1,5 @@
-"""The bytes that lie beside each other while a traced function runs, where XLA fuses what it can:
-what is computed element by element lies nowhere, and keeps alive what it is computed from.
+"""The peak of live bytes while a traced function runs. XLA fuses elementwise operations, so their
+results take no memory, and keep alive the values that they are computed from.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from .links import ALL_REDUCE
 from .messages import KINDS, RESHAPES
 from .work import bytes_of, called
 
-_LYING = frozenset((*KINDS, "gather", "sort", "dot_general", "cumsum", "scan", "while", "cond"))
-_WHOLE = frozenset((*KINDS, "dot_general"))  # whose operands lie in memory, too
+_MATERIALIZED = frozenset(
+    (*KINDS, "gather", "sort", "dot_general", "cumsum", "scan", "while", "cond")
+)
+_READ_FROM_MEMORY = frozenset((*KINDS, "dot_general"))  # operations whose operands are not fused
 
 
 @dataclass(frozen=True)
 class _Value:
-    """The numbers of what must lie in memory for a value. itself: whether it is the only one of
-    these, but for its shape.
+    """The buffers, by number, that a value is computed from. itself: whether the value is the
+    buffer itself, or a reshape of it.
     """
 
     roots: frozenset[int] = frozenset()
@@ -30,8 +32,8 @@ class _Value:
 
 @dataclass(frozen=True)
 class _Equation:
-    """What it reads, and makes as number `made` of so many bytes. over: what it may write its
-    results over, and the bytes of these.
+    """The buffers that an equation reads, and the one that it makes, of so many bytes. over: the
+    buffers that its result may overwrite, each with its bytes.
     """
 
     reads: frozenset[int]
@@ -41,15 +43,14 @@ class _Equation:
 
 
 def peak(traced: Any, given: Sequence[bool], in_place: bool) -> int:
-    """The most bytes at a time of what a traced function computes and forgets, with those of its
-    arguments that are `given` over to it, each until it is last read. The others are kept, and
-    written over in the end. in_place: whether an all-reduce writes over what it is given, as on
-    GPUs; on the CPU it does not.
+    """The most live bytes of a traced function: its intermediate values, and the arguments that are
+    `given` (donated) to it, each until its last use. Other arguments do not count. in_place:
+    whether an all-reduce overwrites its operand, as on GPUs; on the CPU it does not.
     """
     body = traced.jaxpr
     sizes = [bytes_of([v]) if mine else 0 for v, mine in zip(body.invars, given, strict=True)]
     arguments = [_Value(frozenset([i]), True) for i in range(len(sizes))]
-    equations = list(_Lying(len(sizes), in_place).walk(body, arguments))
+    equations = list(_Walk(len(sizes), in_place).walk(body, arguments))
     last = {n: at for at, e in enumerate(equations) for n in e.reads}
     held = {n: size for n, size in enumerate(sizes) if n in last}
     most = 0
@@ -69,8 +70,8 @@ def _same_bytes(eqn: Any) -> bool:
     return name in RESHAPES or (name == "pad" and not any(map(any, eqn.params["padding_config"])))
 
 
-class _Lying:
-    """Every value of a function, and the equations whose results lie in memory, in order."""
+class _Walk:
+    """The values of a function, and its equations whose results are buffers, in order."""
 
     def __init__(self, first: int, in_place: bool) -> None:
         self.next = first
@@ -92,10 +93,10 @@ class _Lying:
                 continue
             if name == "platform_index":
                 platforms.update(eqn.outvars)
-            # of branches for platforms one is compiled, and fused
+            # one branch of a choice by platform is compiled, and fused
             one = name == "cond" and not isinstance(v := eqn.invars[0], Literal) and v in platforms
             scatters = name.startswith("scatter") or name == "dynamic_update_slice"
-            for v in eqn.invars if scatters or name in _WHOLE else ():
+            for v in eqn.invars if scatters or name in _READ_FROM_MEMORY else ():
                 if not isinstance(v, Literal) and not value(v).itself:
                     self.next += 1
                     yield _Equation(value(v).roots, self.next, bytes_of([v]))
@@ -103,7 +104,7 @@ class _Lying:
             ins = [value(v) for v in eqn.invars]
             read: frozenset[int] = frozenset().union(*(v.roots for v in ins))
             made = _Value(read, _same_bytes(eqn) and ins[0].itself)
-            if (name in _LYING and not one) or scatters or name.startswith("reduce_"):
+            if (name in _MATERIALIZED and not one) or scatters or name.startswith("reduce_"):
                 self.next += 1
                 reduces = self.in_place and KINDS.get(name) == ALL_REDUCE
                 rewritten = eqn.invars[: 1 if scatters else len(ins) if reduces else 0]
