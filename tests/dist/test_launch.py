@@ -306,6 +306,20 @@ def supervise(capfd, **codes):
     return code, *capfd.readouterr()
 
 
+def test_a_process_that_fails_after_the_verdict_is_not_the_cause(capfd):
+    """A collective fails once the hub has ended the other process."""
+
+    class Slow(Supervisor):
+        def next_message(self, timeout=0.1):
+            return super().next_message(30.0 if timeout else 0.0)
+
+    hub = Hub(Endpoint("127.0.0.1", 0), 1, 5.0, supervised=True)
+    hub.verdict = "trainer 1 ended after 3 steps"
+    spec = Spec("trainer 0", (sys.executable, "-c", "raise SystemExit(1)"), dict(os.environ))
+    assert Slow(hub, [spec]).run() == 1
+    assert capfd.readouterr().err.splitlines()[-1] == f"fluidjax launch: {hub.verdict}"
+
+
 def test_output_stands_under_the_names_on_its_own_stream(capfd):
     code, out, err = supervise(
         capfd,

@@ -456,7 +456,7 @@ def test_a_pserver_that_comes_when_all_is_done(hub):
 
 @pytest.mark.parametrize("ended", [0, 1])
 def test_different_numbers_of_batches(ended, hub):
-    _, links = running(hub)
+    meeting, links = running(hub)
     links[ended].steps, links[1 - ended].steps = 10, 11
     links[ended].send({"bye": 10})
     text = (
@@ -464,6 +464,14 @@ def test_different_numbers_of_batches(ended, hub):
         " needs every trainer"
     )
     assert told(links[1 - ended], "end").startswith(text)
+    # its collective lost the other process, which was told first
+    links[1 - ended].fail("ValueError: Connection reset by peer")
+    links[1 - ended].close()
+    limit = time.monotonic() + LONG
+    while any(peer.name == f"trainer {1 - ended}" for peer in meeting.peers):
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+    assert meeting.failures == {} and meeting.verdict.startswith(text)
 
 
 @pytest.mark.parametrize("first", ["waits", "ends"])

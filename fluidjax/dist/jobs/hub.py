@@ -313,7 +313,7 @@ class Hub:
             self._judge_checks()
             self._answer_turns()
             self._maybe_done()
-        elif "failed" in message:
+        elif "failed" in message and not self.verdict:  # what fails later fails because of that
             peer.failed = str(message["failed"])[:2000]
             self.failures[peer.name] = peer.failed
             if not self.supervised:

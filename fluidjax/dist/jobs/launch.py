@@ -251,7 +251,7 @@ class Supervisor:
             gone.append(other)
         # the exit code tells whether a process ended because another one died
         cause = next((c for c in gone if c.code != EXIT_CODE and not self._ended_well(c)), first)
-        if cause.code == EXIT_CODE and self._hub.verdict:
+        if self._hub.verdict and (cause.code == EXIT_CODE or cause.name not in self._hub.failures):
             return self._refused()
         self.lost_one = self._met or (cause.code or 0) < 0
         why = f"{cause.name} {cause.how()}"
