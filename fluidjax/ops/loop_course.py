@@ -26,6 +26,8 @@ from .tensor_array import Listed, TensorArray, is_array
 
 # iterations that are evaluated; a longer loop counts as unknown
 MOST = 100_000
+# after so many iterations a counter's pace shows whether it reaches its bound within MOST
+TRIED = 256
 SMALL = 64
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -133,7 +135,7 @@ class _Follow:
         ]
 
     def course(self) -> Course:
-        found = self.found
+        found, begun = self.found, {}
         for count in range(MOST):
             going = self.known.get(self.condition)
             if going is None:
@@ -151,12 +153,36 @@ class _Follow:
                     " changes nothing that this depends on, so it would never end; count there, for"
                     " instance by layers.increment(i)"
                 )
+            if count == 1:
+                begun = self._distances()
+            if count == TRIED and self._is_far(begun):
+                break
             for op in self.steps:
                 self._step(op, count)
             if going is None and count and not self._may_end(self.condition):
                 break
         found.exact = False
         return found
+
+    def _distances(self) -> dict[int, float]:
+        """How far apart the sides of each comparison of known numbers are, by the op's uid."""
+        found = {}
+        for op in (op for op in self.steps if op.type in _COMPARE):
+            sides = [self.known.get(op.input(slot)[0]) for slot in ("X", "Y")]
+            if all(v is not None and v.size == 1 for v in sides):
+                x, y = (float(v.reshape(-1)[0]) for v in sides if v is not None)
+                found[op.uid] = abs(x - y)
+        return found
+
+    def _is_far(self, begun: Mapping[int, float]) -> bool:
+        """Whether no comparison's sides meet within MOST iterations at their pace since iteration
+        1, where they were `begun` apart.
+        """
+        left = self._distances()
+        return bool(left) and all(
+            distance > MOST * abs(begun.get(uid, distance) - distance) / (TRIED - 1)
+            for uid, distance in left.items()
+        )
 
     def _may_end(self, name: str) -> bool:
         """Whether a condition may come to be known as false."""

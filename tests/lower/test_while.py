@@ -17,6 +17,7 @@ from fluidjax import layers, passes
 from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError
 from fluidjax.ir import text, verify
 from fluidjax.lower.step import Step
+from fluidjax.ops import loop_course
 from fluidjax.ops.registry import lookup
 
 from ..op_by_op import OpByOp
@@ -221,6 +222,38 @@ def test_a_loop_whose_end_only_the_data_knows(known: bool) -> None:
             got = fluid.Executor().run(feed=feed, fetch_list=[i, y])
         assert int(got[0]) == n
         np.testing.assert_array_equal(got[1], np.array([1.5, -1.0], "float32") * 2**n)
+
+
+# name -> the counter's step, its change each time, the bound, the number of iterations to it
+PACES = {
+    "far": (1, 0, 10**12, None), "near": (1, 0, 400, 400), "down": (-2, 0, -900, 450), "ever faster": (1, 1, 10**5, 447),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PACES)
+def test_a_bound_out_of_reach_is_seen_early(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit like 10**12 beside a condition on data: files from elsewhere have such loops."""
+    pace, change, last, count = PACES[name]
+    found, evaluated = [], []
+    course, evaluate = loop_course._Follow.course, loop_course._Follow._step
+    monkeypatch.setattr(
+        loop_course._Follow, "course", lambda self: found.append(course(self)) or found[-1]
+    )
+    monkeypatch.setattr(
+        loop_course._Follow, "_step", lambda *args: evaluated.append(0) or evaluate(*args)
+    )
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, end = fluid.data("x", [1], "float32"), number(last)
+        below = layers.less_than if last > 0 else layers.greater_than
+        *_, y = layers.while_loop(
+            lambda i, j, y: layers.logical_and(below(i, end), layers.less_than(y, x)),
+            lambda i, j, y: [i + j, j + change, y + 1.0],
+            [number(0), number(pace), x * 0.0],
+        )
+        (value,) = fluid.Executor().run(feed={"x": np.array([5.5], "float32")}, fetch_list=[y])
+    assert value.tolist() == [6.0]
+    assert [(c.count, c.exact) for c in found] == [(count, False)]
+    assert len(evaluated) <= 10 * (count or loop_course.TRIED)
 
 
 def test_each_iteration_draws_anew() -> None:
