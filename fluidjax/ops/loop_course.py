@@ -73,7 +73,7 @@ def foresee(call: Call, idx: int, condition: str) -> Course:
     """The course of the loop whose block is `idx`. Raises EnforceNotMet if it reads an entry
     that was not written.
     """
-    return _Follow(call, idx, condition).course()
+    return Follow(call, idx, condition).course()
 
 
 def small(value: Any) -> bool:
@@ -96,7 +96,7 @@ def _flat(desc: ProgramDesc, idx: int) -> Iterator[OpDesc]:
             yield from _flat(desc, below)
 
 
-class _Follow:
+class Follow:
     def __init__(self, call: Call, idx: int, condition: str) -> None:
         self.call, self.desc, self.env, self.idx, self.condition = (
             call,
@@ -158,7 +158,7 @@ class _Follow:
             if count == TRIED and self._is_far(begun):
                 break
             for op in self.steps:
-                self._step(op, count)
+                self.step(op, count)
             if going is None and count and not self._may_end(self.condition):
                 break
         found.exact = False
@@ -201,7 +201,7 @@ class _Follow:
             n != name and self._may_end(n) for n in sides
         )
 
-    def _step(self, op: OpDesc, count: int, sure: bool = True) -> None:
+    def step(self, op: OpDesc, count: int, sure: bool = True) -> None:
         if op.blocks:
             self._step_over(op, count)
         elif op.type == "write_to_array":

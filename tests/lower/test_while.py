@@ -235,12 +235,12 @@ def test_a_bound_out_of_reach_is_seen_early(name: str, monkeypatch: pytest.Monke
     """A limit like 10**12 beside a condition on data: files from elsewhere have such loops."""
     pace, change, last, count = PACES[name]
     found, evaluated = [], []
-    course, evaluate = loop_course._Follow.course, loop_course._Follow._step
+    course, evaluate = loop_course.Follow.course, loop_course.Follow.step
     monkeypatch.setattr(
-        loop_course._Follow, "course", lambda self: found.append(course(self)) or found[-1]
+        loop_course.Follow, "course", lambda self: found.append(course(self)) or found[-1]
     )
     monkeypatch.setattr(
-        loop_course._Follow, "_step", lambda *args: evaluated.append(0) or evaluate(*args)
+        loop_course.Follow, "step", lambda *args: evaluated.append(0) or evaluate(*args)
     )
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x, end = fluid.data("x", [1], "float32"), number(last)
