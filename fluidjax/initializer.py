@@ -48,7 +48,7 @@ class Initializer:
         if self.floats_only and var.plain.dtype not in _FLOATS:
             raise FluidTypeError(
                 f"{type(self).__name__} fills float16, float32 or float64, but {var.name!r} is"
-                f" {var.desc.dtype}"
+                f" {var.plain.dtype}"
             )
         out = var
         if var.plain.dtype == "float16":
@@ -242,7 +242,7 @@ class _ValueInitializer(Initializer):
         _require(
             slot != "",
             f"{type(self).__name__} fills float32, float16 or int32, but {var.name!r} is"
-            f" {var.desc.dtype}",
+            f" {var.plain.dtype}",
         )
         value = self.values(var)
         return "assign_value", {

@@ -342,7 +342,7 @@ class Differentiation:
         slot = next(s for s, names in draft.outputs.items() if name in names)
         kind = kind_of_output(draft.type, draft.attrs, kinds, slot) or like.plain.kind
         block.vars[name] = Variable.of(
-            block, VarDesc(name, like.desc.shape, like.desc.dtype, kind, like.desc.lod_level)
+            block, VarDesc(name, like.plain.shape, like.plain.dtype, kind, like.plain.lod_level)
         )
 
     def _append_op(self, block: Block, d: Draft) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import operator
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,9 +41,12 @@ def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
     return result
 
 
+_fields = operator.attrgetter(*VarDesc.__dataclass_fields__)
+
+
 class HeldDesc(VarDesc):
-    """A variable's desc as the variable shows it: the value, and the setters of 1.8.5's desc, which
-    have the variable hold another one.
+    """A variable's desc as scripts see it: the present value, which equals the plain one, with the
+    setters of 1.8.5's desc, which change the variable.
     """
 
     __slots__ = ("_owner",)
@@ -52,16 +54,19 @@ class HeldDesc(VarDesc):
     _owner: weakref.ref[Variable]
 
     @classmethod
-    def of(cls, owner: Variable, value: VarDesc) -> HeldDesc:
-        """The value, of this variable."""
-        made = cls.__new__(cls)
-        for name in VarDesc.__dataclass_fields__:
-            object.__setattr__(made, name, getattr(value, name))
+    def of(cls, owner: Variable) -> HeldDesc:
+        """The present value of this variable."""
+        made = cls(*_fields(owner.plain))
         object.__setattr__(made, "_owner", weakref.ref(owner))
         return made
 
+    def __eq__(self, other: object) -> bool:
+        return _fields(self) == _fields(other) if isinstance(other, VarDesc) else NotImplemented
+
+    __hash__ = VarDesc.__hash__
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return VarDesc, tuple(getattr(self, name) for name in VarDesc.__dataclass_fields__)
+        return VarDesc, _fields(self)
 
     def type(self) -> VarType:
         """The number of the variable's kind."""
@@ -105,7 +110,6 @@ class Variable(Indexed["Variable"]):
 
     block: Block
     plain: VarDesc  # what the block's desc has of it
-    _held: HeldDesc | None  # the same as `desc` shows it
     error_clip: Any
 
     def __init__(
@@ -151,14 +155,11 @@ class Variable(Indexed["Variable"]):
     @property
     def desc(self) -> VarDesc:
         """The value of the variable, with the setters of 1.8.5's desc."""
-        if self._held is None:
-            self._held = HeldDesc.of(self, self.plain)
-        return self._held
+        return HeldDesc.of(self)
 
     @desc.setter
     def desc(self, desc: VarDesc) -> None:
-        self.plain = desc if type(desc) is VarDesc else copy.copy(desc)
-        self._held = None
+        self.plain = desc if type(desc) is VarDesc else VarDesc(*_fields(desc))
 
     def change(self, **changes: Any) -> None:
         self.desc = replace(self.plain, **changes)

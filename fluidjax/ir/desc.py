@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import Any, NoReturn
 
 from ..errors import FluidValueError, near
@@ -94,17 +93,6 @@ class VarDesc:
     is_parameter: bool = False
     trainable: bool = True
     dims: tuple[str, ...] = ()
-
-    # a handle's desc, which is of a subclass, equals the plain one
-
-    def __eq__(self, other: object) -> bool:
-        return _KEY(self) == _KEY(other) if isinstance(other, VarDesc) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(_KEY(self))
-
-
-_KEY = attrgetter(*VarDesc.__dataclass_fields__)
 
 
 # what every op of Fluid has: a desc leaves them out where they say nothing

@@ -40,7 +40,7 @@ def variable(value: Any, what: str, layer: str, dtypes: Iterable[str] = ()) -> V
     otherwise.
     """
     typed(value, what, Variable, layer)
-    if dtypes and value.desc.dtype not in dtypes:
+    if dtypes and value.plain.dtype not in dtypes:
         raise FluidTypeError(
             f"{layer}'s {what} is of dtype {', '.join(dtypes)}, but variable {value.name!r} is"
             f" {value.desc.dtype}"
