@@ -8,7 +8,6 @@ so that no cell equals the output (extremes.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -26,21 +25,28 @@ MADE = np.int32(65_521)  # more than there are places
 
 
 def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
-    """The gradient for windows of up to MOST_TAPS cells: each input cell sums over the windows that
-    may contain it and whose maximum it is.
+    """The gradient for windows of up to MOST_TAPS cells."""
+    return gathered_by_position(_first_maximum(x, win), d_out, x, win)
 
 
+def positions(win: Windows) -> list[np.int32]:
+    """The number of each cell of a window, in order, as `gathered_by_position` takes it."""
+    lengths = [-(-k // s) * s for k, s in zip(win.sizes, win.strides, strict=True)]
+    return [np.int32(np.ravel_multi_index(tap, lengths)) for tap in np.ndindex(*win.sizes)]
+
+
+def gathered_by_position(place: Array, d_out: Array, x: Array, win: Windows) -> jax.Array:
+    """The gradient of x, if that of each window goes to its cell of position `place` (-1: to none):
+    each input cell sums over the windows that may contain it and whose cell it is.
 
     Cell i of an axis (the padding counted) is cell i % stride + q * stride of window i // stride -
-    q, for as many q as windows overlap. One array holds the position of each window's maximum
-    within the window, and for each q it and the gradient are read at i // stride - q. These reads
-    of whole rows are vectorised if nothing is cut off at the edges, so windows without a maximum
-    are added on all sides. Up to nine times as fast as interleaving a sum for each i % stride, and
-    never slower (docs/benchmarks.md).
+    q, for as many q as windows overlap. For each q the position and the gradient are read at
+    i // stride - q. These reads of whole rows are vectorised if nothing is cut off at the edges, so
+    windows of position -1 are added on all sides. Up to nine times as fast as interleaving a sum
+    for each i % stride, and never slower (docs/benchmarks.md).
     """
     overlap = [-(-k // s) for k, s in zip(win.sizes, win.strides, strict=True)]
     lengths = [q * s for q, s in zip(overlap, win.strides, strict=True)]
-    place = _first_maximum(x, win, lengths)
     blocks = [-(-(b + n) // s) for b, n, s in zip(win.before, win.cells, win.strides, strict=True)]
     widths = [(0, 0, 0)] * x.ndim
     wanted: jax.Array | np.ndarray = np.zeros((), np.int32)
@@ -61,7 +67,7 @@ def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     place, d_out = (
         lax.pad(v, jnp.asarray(fill, v.dtype), widths) for v, fill in ((place, -1), (d_out, 0))
     )
-    total = jnp.zeros(x.shape, x.dtype)
+    total = jnp.zeros(x.shape, d_out.dtype)
     for ago in np.ndindex(*overlap):
         found, given, more = place, d_out, 0
         for i, (q, s, length) in enumerate(zip(ago, win.strides, lengths, strict=True)):
@@ -95,16 +101,14 @@ def least(x: Array) -> Any:
     return np.asarray(max(float(np.finfo(np.float32).min), float(jnp.finfo(x.dtype).min)), x.dtype)
 
 
-def _first_maximum(x: Array, win: Windows, lengths: Sequence[int]) -> jax.Array:
-    """The position of each window's first maximum within a window of `lengths` cells; -1 if it is
-    nan or less than `least`.
+def _first_maximum(x: Array, win: Windows) -> jax.Array:
+    """The position of each window's first maximum; -1 if it is nan or less than `least`.
 
     Any value after nan is greater than it, as in the pool; the first of equal maxima counts. XLA
     does not fuse a remainder, which is expensive, into a loop that reads each value several times,
     so every position is computed once.
     """
-    taps = [np.int32(np.ravel_multi_index(tap, lengths)) for tap in np.ndindex(*win.sizes)]
-    cells = list(zip(taps, win.taps(x, -np.inf), strict=True))
+    cells = list(zip(positions(win), win.taps(x, -np.inf), strict=True))
     place, most = jnp.asarray(-1, jnp.int32), jnp.asarray(-jnp.inf, x.dtype)
     for tap, values in cells:
         stays = most >= values

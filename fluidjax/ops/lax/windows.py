@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax
@@ -10,7 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..concrete import are_numbers
+from ..pool_gradient import MOST_TAPS, gathered_by_position, positions
 from ..registry import Array, Ints, Sizes
+from ..window import Windows
 from .declare import lax_op, pairs
 
 
@@ -77,21 +79,13 @@ for _kind in _KINDS:
     _declare(_kind)
 
 
-MOST_CELLS = 49  # of a window whose cells are compared one by one
+def _apart(dims: Any, strides: Any, padding: Any) -> bool:
+    """Whether every element is in one window at most."""
+    known = are_numbers((*dims, *padding)) and not any(padding)
+    return known and all(d <= s for d, s in zip(dims, strides, strict=True))
 
 
-def _apart(x: Array, dims: Any, strides: Any, padding: Any) -> bool:
-    """Whether every element is in one window at most, of known sizes."""
-    known = all(isinstance(n, int) for n in (*x.shape, *dims, *padding))
-    return (
-        known
-        and not any(padding)
-        and all(d <= s for d, s in zip(dims, strides, strict=True))
-        and math.prod(dims) <= MOST_CELLS
-    )
-
-
-def _to_the_greatest(source: Array, x: Array, select: str, dims: Any, strides: Any) -> Any:
+def _to_the_greatest(source: Array, x: Array, select: str, win: Windows) -> Any:
     """Each element of `source` at the chosen element of its window, where windows do not overlap.
 
     XLA makes an index for each element and axis, so that its way takes at least so many times the
@@ -99,45 +93,12 @@ def _to_the_greatest(source: Array, x: Array, select: str, dims: Any, strides: A
     less), and no nan, does not displace an earlier one.
     """
     keeps = lax.ge if select == "ge" else lax.le
-    place, most = None, None
-    for tap in np.ndindex(*dims):
-        ends = [t + (n - 1) * s + 1 for t, n, s in zip(tap, source.shape, strides, strict=True)]
-        cell, number = (
-            lax.slice(x, tap, ends, strides),
-            np.int32(np.ravel_multi_index(tap, strides)),
-        )
-        if most is None:
-            place, most = lax.full(source.shape, number), cell
-            continue
+    first, *rest = zip(positions(win), win.taps(x, 0.0), strict=True)
+    place, most = jnp.full(source.shape, first[0]), first[1]
+    for number, cell in rest:
         stays = keeps(most, cell)
-        place, most = (
-            lax.select(stays, place, lax.full_like(place, number)),
-            lax.select(stays, most, cell),
-        )
-    wanted = np.zeros((), np.int32)
-    for axis, (n, s) in enumerate(zip(x.shape, strides, strict=True)):
-        cells = (np.arange(n) % s).astype(np.int32)
-        wanted = jnp.asarray(wanted * np.int32(s)) + cells.reshape(
-            [-1 if a == axis else 1 for a in range(x.ndim)]
-        )
-    found, given = (_spread(v, x.shape, strides) for v in (place, source))
-    return jnp.where(found == wanted, given, jnp.zeros((), source.dtype))
-
-
-def _spread(values: Any, shape: Any, strides: Any) -> Any:
-    """For each element what its window has; beyond the last window zero, and of no cell."""
-    for axis, (n, s) in enumerate(zip(shape, strides, strict=True)):
-        have = values.shape
-        if s > 1:
-            wide = jnp.broadcast_to(
-                jnp.expand_dims(values, axis + 1), (*have[: axis + 1], s, *have[axis + 1 :])
-            )
-            values = wide.reshape(*have[:axis], have[axis] * s, *have[axis + 1 :])
-        values = lax.slice_in_dim(values, 0, min(n, values.shape[axis]), axis=axis)
-        if (left := n - values.shape[axis]) > 0:
-            widths = [(0, left if a == axis else 0, 0) for a in range(len(have))]
-            values = lax.pad(values, jnp.zeros((), values.dtype), widths)
-    return values
+        place, most = jnp.where(stays, place, number), jnp.where(stays, most, cell)
+    return gathered_by_position(place, source, x, win)
 
 
 @lax_op("select_and_scatter_add", grad="Source", nograd="")
@@ -153,8 +114,15 @@ def select_and_scatter_add(
     """Out = each element of Source added at the greatest (select "ge") or least ("le") element of
     its window of X.
     """
-    if _apart(X, window_dimensions, window_strides, padding):
-        return _to_the_greatest(Source, X, select, window_dimensions, window_strides)
+    if _apart(window_dimensions, window_strides, padding):
+        axes = tuple(a for a in range(X.ndim) if window_dimensions[a] > 1 or window_strides[a] > 1)
+        cells, sizes, steps, outs = (
+            tuple(of[a] for a in axes)
+            for of in (X.shape, window_dimensions, window_strides, Source.shape)
+        )
+        win = Windows(axes, cells, sizes, steps, (0,) * len(axes), outs)
+        if win.few(MOST_TAPS):
+            return _to_the_greatest(Source, X, select, win)
     kind = "max" if select == "ge" else "min"
     _, pull = jax.vjp(lambda x: _reduced(kind, x, window_dimensions, window_strides, padding), X)
     return pull(Source)[0]
