@@ -180,7 +180,7 @@ def test_budgets_are_measured_beside_the_same_step():
     )
     runs = [
         budget.Ours(case),
-        budget.Ours(case, 900_000),
+        budget.Ours(case, 700_000),
         budget.Checkpointed(case, None),
         budget.Checkpointed(case, 0),
     ]

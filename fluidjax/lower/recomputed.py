@@ -97,11 +97,13 @@ def ties(ops: Sequence[OpDesc], vars: Mapping[str, VarDesc]) -> dict[int, Tie]:
 
 
 def _arriving(ops: Sequence[OpDesc], at: Sequence[int], made: Mapping[str, int]) -> str | None:
-    """The gradient, among those that exist before it, that the first op after a segment takes."""
+    """The earliest gradient that the first op after a segment takes. (A later one, such as that of a
+    sequence beside that of its last step, would keep alive for longer what the earlier ends.)
+    """
     for op in ops[at[-1] + 1 :]:
         there = [n for n in op.reads if made.get(n, at[0]) < at[0]]
         if there:
-            return max(there, key=lambda n: made[n])
+            return min(there, key=lambda n: made[n])
     return None
 
 
