@@ -1,16 +1,14 @@
-"""How many examples a property test runs: a number for the fixed profile, more in a search (see
-conftest.py).
-"""
+"""How many examples a property test runs (conftest.py has the profiles)."""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
-FIXED = 60  # examples of a test that names no number, in the fixed profile
+BASE = 60  # the max_examples of a profile under which a test runs as many examples as it names
 
 
 def examples(number: int) -> settings:
-    """The settings of a test that runs so many examples; under another profile, in proportion to
-    its max_examples.
+    """The settings of a test that names a number of examples: it runs them in proportion to the
+    max_examples of the profile.
     """
-    return settings(max_examples=max(1, number * settings.default.max_examples // FIXED))
+    return settings(max_examples=max(1, number * settings.default.max_examples // BASE))
