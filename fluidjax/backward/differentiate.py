@@ -121,6 +121,7 @@ class Differentiation:
         no_grad: set[str],
         seeds: Set[str] | None,
         checkpoints: Sequence[str] = (),
+        wanted: Set[str] = frozenset(),
         start: Sequence[Draft] = (),
         there: Set[str] = frozenset(),
     ) -> list[Draft]:
@@ -128,9 +129,9 @@ class Differentiation:
         that are not wanted.
 
         seeds: the gradients to begin from; None takes all, as within a block, where one may come
-        from another iteration. start: ops that make such gradients. there: gradients that ops
-        before these make. checkpoints: names of values between which all others are computed again
-        (recompute.py).
+        from another iteration. wanted: variables whose gradients the caller asks for. start: ops
+        that make such gradients. there: gradients that ops before these make. checkpoints: names of
+        values between which all others are computed again (recompute.py).
         """
         if checkpoints:
             return self._recomputing(block, path, no_grad, checkpoints)
@@ -150,12 +151,8 @@ class Differentiation:
             self._name_again(block, start, found)
         summed = add_up([*start, *found], block.idx)
         found = drop_unwanted(summed[len(start) :], no_grad)
-        known = (
-            {n for op in path for n in (*op.reads, *op.writes)}
-            | there
-            | {n for d in start for n in d.writes}
-        )
-        return [*summed[: len(start)], *drop_unconnected(found, known | (reached or set()))]
+        known = {n for op in path for n in (*op.reads, *op.writes)} | there | (reached or set())
+        return [*summed[: len(start)], *drop_unconnected(found, known, wanted)]
 
     def _recomputing(
         self, block: Block, path: Sequence[OpDesc], no_grad: set[str], checkpoints: Sequence[str]

@@ -76,6 +76,7 @@ def append_backward(
                 {own_grad(n) for n in no_grad},
                 seeds,
                 names_of(checkpoints or ()),
+                wanted={*names},
                 there=there,
             )
             unwanted |= no_grad

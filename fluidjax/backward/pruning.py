@@ -35,17 +35,21 @@ def drop_unwanted(drafts: list[Draft], no_grad: set[str]) -> list[Draft]:
     return result
 
 
-def drop_unconnected(drafts: list[Draft], known: Set[str]) -> list[Draft]:
+def drop_unconnected(drafts: list[Draft], known: Set[str], wanted: Set[str]) -> list[Draft]:
     """Leave out what depends only on values that neither the forward ops (`known`) nor gradient ops
     make.
 
     If that is all there is, it is kept: a loss that is a parameter's scale has nothing but such
-    ops.
+    ops. So is what leads to the gradient of a variable of `wanted`, which Paddle loses.
     """
     readers, inputs, outputs = _graph(drafts)
-    gone: set[int] = set()
-    for head in _heads(drafts, known):
-        gone |= _only_from(head, readers, inputs, outputs)
+    parts = [_only_from(head, readers, inputs, outputs) for head in _heads(drafts, known)]
+    gone = set().union(*parts)
+    if len(gone) < len(drafts):
+        asked = {
+            i for i, d in enumerate(drafts) if wanted.intersection(map(forward_name, d.writes))
+        }
+        gone -= {i for part in parts if part & asked for i in part}
     return (
         drafts if len(gone) == len(drafts) else [d for i, d in enumerate(drafts) if i not in gone]
     )

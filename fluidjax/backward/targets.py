@@ -56,7 +56,14 @@ def gradients(
     ]
     seeds = {own_grad(t.name) for t in outs}
     with call.undone_on_error():
-        drafts = call.drafts(block, path, {own_grad(n) for n in no_grad}, seeds, start=start)
+        drafts = call.drafts(
+            block,
+            path,
+            {own_grad(n) for n in no_grad},
+            seeds,
+            wanted={i.name for i in ins},
+            start=start,
+        )
     grads = call.append(block, drafts, replaced)
     return [grads.get(i.name) for i in ins]
 

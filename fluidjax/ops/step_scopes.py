@@ -26,7 +26,7 @@ from ..ir.edit import BACKWARD, role
 from . import loops
 from .control_interface import Call, Env
 from .definition import GRAD, Unwritten
-from .forms import form_of, same, types_of
+from .forms import form_of, key_of
 from .tensor_array import is_array
 from .tensor_array import zeros as zeros
 
@@ -228,9 +228,9 @@ def either(
     types = jax.eval_shape(branch)
     fits = {n: _fit(call, n, old[n], t) for n, t in types.items() if n in old}
     empty = {
-        n: jax.tree.map(jnp.asarray, v)
+        n: found
         for n, v in (nothing or {}).items()
-        if n in types and same(types_of(v), types[n])
+        if n in types and (found := _in_form(v, types[n])) is not None
     }
 
     def yes() -> Env:
@@ -245,6 +245,18 @@ def either(
         )
 
     return loops.cond(condition, yes, no)
+
+
+def _in_form(value: Any, type_: Any) -> Any | None:
+    """A value in the form of a type that has its arrays, and its sequences if it has rows; None for
+    another type.
+    """
+    if key_of(value) != key_of(type_):
+        return None
+    leaves, (types, form) = jax.tree.leaves(value), jax.tree.flatten(type_)
+    if [jnp.shape(v) for v in leaves] != [t.shape for t in types]:
+        return None
+    return jax.tree.unflatten(form, map(jnp.asarray, leaves))
 
 
 def on_gradients(op: OpDesc) -> bool:

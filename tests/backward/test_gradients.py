@@ -167,6 +167,52 @@ def test_calc_gradient_gives_the_variable_itself() -> None:
         assert [v.name for v in fluid.backward.calc_gradient(y, [x, x])] == ["grad/grad/x@GRAD"] * 2
 
 
+# What gradients of a sum are asked for: the ops as 1.8.5 appends them behind the first gradient.
+SUMS: dict[tuple[str, str], list[str]] = {
+    ("h x", "h"): ["scale h@GRAD", "scale x@GRAD"],
+    ("h h x", "h"): ["scale h@GRAD@RENAME@block0@0", "scale h@GRAD@RENAME@block0@1", "sum h@GRAD"],
+    ("h x z", "x"): [
+        "scale h@GRAD",
+        "scale x@GRAD@RENAME@block0@0",
+        "relu_grad x@GRAD@RENAME@block0@1",
+        "sum x@GRAD",
+    ],
+}
+
+
+@pytest.mark.parametrize("terms, of", SUMS)
+def test_the_gradients_of_a_sum_that_nobody_asks_for_are_left_out(terms: str, of: str) -> None:
+    with fresh() as (main, _):
+        x, z = (fluid.data(n, [2]) for n in "xz")
+        x.stop_gradient = z.stop_gradient = False
+        h = fluid.layers.relu(x)
+        found = {"h": h, "x": x, "z": z}
+        fluid.gradients(fluid.layers.sum([found[n] for n in terms.split()]), found[of])
+    ops = main.global_block().ops
+    got = [f"{op.type} {op.output_arg_names[0].replace(h.name, 'h')}" for op in ops[4:]]
+    assert got == SUMS[terms, of]
+
+
+def test_a_parameter_that_is_a_term_of_the_loss_has_its_gradient() -> None:
+    """1.8.5 loses it: nothing that the forward ops make leads to it. And the gradient of a value
+    beside a term that stands there twice.
+    """
+    with fresh() as (main, startup):
+        x = fluid.data("x", [2])
+        p, q = (
+            fluid.layers.create_parameter([n], "float32", name=m) for n, m in ((1, "p"), (2, "q"))
+        )
+        loss = fluid.layers.sum([fluid.layers.mean(x * q), fluid.layers.scale(p, 3.0), p])
+        pairs = fluid.append_backward(loss)
+        h = fluid.layers.relu(q)
+        pairs += [(h, fluid.gradients(fluid.layers.sum([h, q, q]), h)[0])]
+    exe = fluid.Executor()
+    exe.run(startup)
+    got = exe.run(main, {"x": np.float32([1, 3])}, [grad for _, grad in pairs])
+    want = {"p": [4.0], "q": [0.5, 1.5], h.name: [1.0, 1.0]}
+    assert {v.name: g.tolist() for (v, _), g in zip(pairs, got, strict=True)} == want
+
+
 def test_names_of_an_op_go_by_slot() -> None:
     """As 1.8.5 lists them: slots in the order of their names, whatever order they were given in."""
     with fresh() as (main, _):

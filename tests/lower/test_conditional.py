@@ -283,6 +283,27 @@ def test_refusals() -> None:
             fluid.Executor().run(feed={"x": X}, fetch_list=[out])
 
 
+def test_the_gradient_of_rows_keeps_its_rows_where_the_case_is_not_taken() -> None:
+    """Zeros, also if the case takes the rows as a plain array, beside one without a LoD."""
+    with fresh() as (main, _):
+        x, n = fluid.data("x", [None, 2], lod_level=1), fluid.data("n", [1])
+        plain, x.stop_gradient = fluid.data("plain", [None, 2]), False
+        rows = layers.sequence_expand(plain, x, ref_level=0)
+        rows.stop_gradient = False
+        out = layers.cond(positive(n), lambda: plain * rows, lambda: layers.relu(plain))
+        grads = fluid.gradients(out, [rows])
+    values = np.arange(4, dtype=np.float32).reshape(2, 2)
+    for taken, want in ((1.0, values), (-1.0, 0 * values)):
+        feed = {
+            "x": fluid.create_lod_tensor(values, [[1, 1]], fluid.CPUPlace()),
+            "plain": values,
+            "n": np.float32([taken]),
+        }
+        (got,) = fluid.Executor().run(main, feed, grads, return_numpy=False)
+        np.testing.assert_array_equal(np.array(got), want)
+        assert got.recursive_sequence_lengths() == [[1, 1]]
+
+
 def test_a_value_that_one_case_alone_makes() -> None:
     """Where the case is taken it may be read and fetched; where it is not, that is an error, and so
     it is in a block of its own.

@@ -330,7 +330,9 @@ def differences(net: dict[str, Any], arrays: Any) -> Iterator[Found]:
     named = {key: variable(built, key) for key in values}
     sizes = {(key.partition("/")[0], named[key]): value[0].size for key, value in values.items()}
     astray = reasons.astray(net, lambda number, name: sizes.get((str(number), name)) == 0)
-    for key in [k[2:] for k in arrays if k.startswith("v:")]:
+    clipped = False  # whether 1.8.5's state has a nan that a clip made
+    # what stands at the end first: later runs began with some of it
+    for key in sorted((k[2:] for k in arrays if k.startswith("v:")), key=lambda k: k[:3] != "end"):
         if key not in values:
             yield f"{key}: not there", None
             continue
@@ -341,7 +343,12 @@ def differences(net: dict[str, Any], arrays: Any) -> Iterator[Found]:
         when = key.partition("/")[0]
         if found is not None:
             followed = {} if when == "startup" else astray[-1 if when == "end" else int(when)]
-            yield found[0], found[1] or followed.get(named[key])
+            clipped |= found[1] == reasons.CLIPPED
+            later = clipped and when not in ("startup", "0")
+            yield (
+                found[0],
+                found[1] or followed.get(named[key]) or (reasons.CLIPPED if later else None),
+            )
     yield from ((f"{key}: only here", None) for key in values if "v:" + key not in arrays)
 
 

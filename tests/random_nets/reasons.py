@@ -83,22 +83,28 @@ def of_variable(name: str, field: str, own: Any, his: Any) -> str | None:
 
 
 # Ops that 1.8.5 computes wrongly where this holds of their inputs, outputs, attributes and declared
-# shapes; what follows from them is not compared.
+# shapes, and of which variables are float64; what follows from them is not compared.
 Slots = dict[str, list[str]]
 Shape = Callable[[str], list[int]]
-COMPUTED_WRONGLY: dict[str, Callable[[Slots, Slots, dict[str, Any], Shape], bool]] = {
-    "layer_norm_grad": lambda ins, outs, attrs, shape: (
+COMPUTED_WRONGLY: dict[str, Callable[[Slots, Slots, dict[str, Any], Shape, set[str]], bool]] = {
+    "layer_norm_grad": lambda ins, outs, attrs, shape, double: (
         bool(ins.get("Scale")) and not outs.get("Scale@GRAD")
     ),
-    "pad_grad": lambda ins, outs, attrs, shape: attrs["paddings"][-1] > 0,
-    "while_grad": lambda ins, outs, attrs, shape: any(
+    "pad_grad": lambda ins, outs, attrs, shape, double: attrs["paddings"][-1] > 0,
+    "while_grad": lambda ins, outs, attrs, shape, double: any(
         n in ins.get("Out", ()) and shape(n) and grad != "@EMPTY@"
         for n, grad in zip(ins["X"], outs.get("X@GRAD", ()), strict=True)
     ),  # of what a while_loop carries, which is no array
-    "pad_constant_like_grad": lambda ins, outs, attrs, shape: (
+    "pad_constant_like_grad": lambda ins, outs, attrs, shape, double: (
         shape(ins["Y"][0])[-1:] != shape(ins["Out@GRAD"][0])[-1:]
     ),
 }
+COMPUTED_WRONGLY |= dict.fromkeys(
+    ("pool2d_grad", "pool3d_grad"),
+    lambda ins, outs, attrs, shape, double: (
+        attrs.get("pooling_type") == "avg" and ins["X"][0] in double
+    ),
+)
 NO_ROWS = {
     "where_index": "Out",
     "ctc_align": "Output",
@@ -114,6 +120,7 @@ def astray(net: Any, empty: Callable[[int, str], bool]) -> list[dict[str, str]]:
     blocks: dict[str, Any] = net["programs"]
     found: list[dict[str, str]] = []
     names: dict[str, str] = {}
+    double = {n for b in blocks["main"] for n, v in b["vars"].items() if v[1] == "float64"}
 
     def shape(name: str) -> list[int]:
         return next((b["vars"][name][2] or [] for b in blocks["main"] if name in b["vars"]), [])
@@ -126,7 +133,8 @@ def astray(net: Any, empty: Callable[[int, str], bool]) -> list[dict[str, str]]:
                     # what an iteration leaves to the next one
                     sweep(program, number, value["block"])
             why = next((names[n] for given in ins.values() for n in given if n in names), None)
-            if kind in COMPUTED_WRONGLY and COMPUTED_WRONGLY[kind](ins, outs, attrs, shape):
+            wrongly = COMPUTED_WRONGLY.get(kind)
+            if wrongly is not None and wrongly(ins, outs, attrs, shape, double):
                 why = WRONG
             if kind in NO_ROWS and empty(number, outs[NO_ROWS[kind]][0]):
                 why = NOTHING
