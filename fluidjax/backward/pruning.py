@@ -47,7 +47,7 @@ def drop_unconnected(drafts: list[Draft], known: Set[str], wanted: Set[str]) -> 
     gone = set().union(*parts)
     if len(gone) < len(drafts):
         asked = {
-            i for i, d in enumerate(drafts) if wanted.intersection(map(forward_name, d.writes))
+            i for i, d in enumerate(drafts) if not wanted.isdisjoint(map(forward_name, d.writes))
         }
         gone -= {i for part in parts if part & asked for i in part}
     return (
