@@ -369,7 +369,7 @@ def test_a_feed_that_nobody_knows_is_passed_over_with_a_warning(scope):
     pair = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
     for run in (lambda: exe.run(main, extra, [loss]), lambda: exe.run_steps(main, [extra], [loss])):
         with pytest.warns(
-            RuntimeWarning, match=r"feed 'z': var z not in this block: .*; it is passed over"
+            RuntimeWarning, match=r"feed 'z': var z not in this block: .*; it is ignored"
         ):
             assert np.isfinite(run()).all()
     with pytest.raises(FeedError, match=r"feed 'z': var z not in this block"):

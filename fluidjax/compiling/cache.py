@@ -1,10 +1,9 @@
-"""Keeps what XLA compiled in a folder of the user's, so that the next process does not compile it
+"""Keeps what XLA compiled in a folder of the user, so that the next process does not compile it
 again (docs/compile-cache.md).
 
-JAX has such a cache, which is off unless it is configured. This module turns it on, unless someone
-else did, when a program is about to be compiled. It also looks after the folder: its owner, its
-size, and damaged entries. A problem with the folder makes runs slower, never wrong, and is reported
-once.
+JAX has such a cache, which is off by default. This module turns it on before the first compilation,
+unless the user configured it already. It also checks the folder: its owner, its size, and damaged
+entries. A problem with the folder makes runs slower, never wrong, and is reported once.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ import jaxlib
 from ..base.flags import flag
 from ..base.loc import warn
 
-WORTH_KEEPING = 0.1  # seconds: what is compiled sooner is not worth a file
+WORTH_KEEPING = 0.1  # seconds: shorter compilations are not worth a file
 PROBE = 1 << 20  # bytes that must fit, so that a full disk shows before an entry is cut off
-KEPT = 0.8  # of the bound, after the oldest entries went: so that not every process has to tidy up
-SMALL = 1 << 16  # bytes: so little is looked through whenever a process begins
+KEPT = 0.8  # share of the bound left after a removal, so that few processes remove
+SMALL = 1 << 16  # bytes: larger entries are not checked when a process starts
 SUFFIX = "-cache"  # JAX's names are jit_<function>-<digest>-cache
 MINIMUM = "jax_persistent_cache_min_compile_time_secs"
-JAX_MINIMUM = 1.0  # what that is if nobody says otherwise
+JAX_MINIMUM = 1.0  # JAX's default
 
 
 class CompileCache:
-    """What this process knows of the cache. config: JAX's."""
+    """The state of the cache in this process. config: JAX's configuration."""
 
     def __init__(self, config: Any = jax.config) -> None:
-        self.folder: Path | None = None  # where it is, if this module turned it on
+        self.folder: Path | None = None  # the folder, if this module turned the cache on
         self.writes = False  # whether anything can be added to it
         self._config = config
         self._asked = False
@@ -51,11 +50,11 @@ class CompileCache:
         self._lock = threading.Lock()
 
     def turn_on(self) -> Path | None:
-        """Have JAX keep what it compiles, unless the user decided otherwise; returns the folder, or
+        """Make JAX keep what it compiles, unless the user decided otherwise; returns the folder, or
         None.
 
-        Called before the first compilation of an executor, and does something the first time only.
-        A cache that the user configured in JAX stays as it is.
+        Called before the first compilation of an executor; only the first call has an effect. A
+        cache that the user configured in JAX is not changed.
         """
         with self._lock:
             if not self._asked:
@@ -81,7 +80,7 @@ class CompileCache:
             _say(f"nothing that is compiled is kept for the next process: {reason}")
             return None
         if not _writes(folder):
-            config.update(MINIMUM, math.inf)  # JAX reads there all the same
+            config.update(MINIMUM, math.inf)  # JAX reads there in any case
         else:
             self.writes = True
             bound(root, flag("FLAGS_compilation_cache_mb") << 20)
@@ -93,8 +92,8 @@ class CompileCache:
 
     @contextlib.contextmanager
     def keeping_all(self) -> Iterator[None]:
-        """Keep everything that is compiled within, however short the compilation: the few functions
-        that every process needs for a startup program.
+        """Within the block, keep all compilations, even short ones: the few functions that every
+        process needs for a startup program.
         """
         ours = self.writes and getattr(self._config, MINIMUM) == WORTH_KEEPING
         if ours:
@@ -109,9 +108,9 @@ class CompileCache:
         """Remove damaged entries of the function called `name`, so that it is compiled anew and
         they are written again.
 
-        JAX writes an entry in place, so a process that is killed, or a full disk, leaves a part of
-        one, and that would stay: JAX passes over what it cannot read, and never writes what is
-        there.
+        JAX writes an entry in place, so a killed process or a full disk leaves a part of one.
+        Without this repair the part would stay, because JAX ignores an entry that it cannot read
+        and never overwrites one.
         """
         if self.folder is not None:
             self._mend(self.folder.glob(f"jit_{name}-*{SUFFIX}"))
@@ -131,7 +130,7 @@ class CompileCache:
         try:
             path.unlink(missing_ok=True)
         except OSError:
-            return  # not ours to change: then it is passed over
+            return  # this process may not remove it; JAX ignores it
         if not self._reported:
             self._reported = True
             _say(
@@ -141,7 +140,7 @@ class CompileCache:
 
 
 def used(path: Path) -> None:
-    """Have an entry be used now, also where the disk keeps no such times. Raises OSError."""
+    """Mark an entry as used now, even if the disk does not record access times. Raises OSError."""
     os.utime(path, (time.time(), path.stat().st_mtime))
 
 
@@ -155,12 +154,12 @@ def user_folder() -> Path:
 
 
 def version() -> str:
-    """A folder's name: what else but the program decides whether an executable runs here, and as
-    well as a new one.
+    """The name of a folder for entries of this software and machine. Its parts decide whether an
+    executable runs here, and runs as fast as a new one.
 
-    JAX's own keys know its version and the compiler's options, but not the CPU's instructions (an
-    executable for others ends the process), nor among how many cores XLA divides the work, nor with
-    what this Python compresses.
+    JAX's own keys contain its version and the compiler's options. They lack the CPU's instructions
+    (an executable that uses others crashes the process), the number of cores among which XLA
+    divides the work, and the compression that this Python uses.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     facts = (
@@ -176,7 +175,9 @@ def version() -> str:
 
 
 def _instructions() -> list[str]:
-    """The lines of Linux that name the first CPU and what it can do; none elsewhere."""
+    """On Linux, the lines of /proc/cpuinfo that name the first CPU and its instructions; none on
+    other systems.
+    """
     try:
         with open("/proc/cpuinfo", errors="replace") as file:
             first = itertools.takewhile(str.strip, file)  # up to the empty line before the next CPU
@@ -190,7 +191,9 @@ def _instructions() -> list[str]:
 
 
 def _refuse_others(root: Path) -> None:
-    """Raises PermissionError for a folder into which others may write: they could run code here."""
+    """Raises PermissionError for a folder that other users may write to, because they could run
+    code in this process.
+    """
     found = root.stat()
     if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
         raise PermissionError(
@@ -204,7 +207,9 @@ def _refuse_others(root: Path) -> None:
 
 
 def _writes(folder: Path) -> bool:
-    """Whether an entry can be written; if not, that is said, and what is there already is used."""
+    """Whether an entry can be written. If not, a warning is given, and entries that exist are still
+    used.
+    """
     probe = folder / f".probe-{uuid.uuid4().hex}"
     try:
         probe.write_bytes(bytes(PROBE))
@@ -221,8 +226,8 @@ def _writes(folder: Path) -> bool:
 
 
 def _small(folder: Path) -> Iterator[Path]:
-    """Entries of functions that are no steps, such as samplers; those are repaired when they are
-    needed.
+    """Small entries of functions other than steps, such as samplers. Entries of steps are repaired
+    when they are needed.
     """
     for path in folder.glob(f"*{SUFFIX}"):
         with contextlib.suppress(OSError):  # another process removed it
@@ -238,8 +243,8 @@ def _say(sentence: str) -> None:
 
 
 def bound(root: Path, most: int) -> None:
-    """Remove the entries below `root`, of all versions, that were not used for longest, if together
-    they have more than `most` bytes.
+    """Remove the least recently used entries below `root`, of all versions, if all entries together
+    have more than `most` bytes.
     """
     found: list[tuple[float, int, str]] = []
     for path in _files(root):
@@ -257,7 +262,7 @@ def bound(root: Path, most: int) -> None:
             break
     for folder in root.iterdir():
         with contextlib.suppress(OSError):
-            folder.rmdir()  # only if nothing is in it
+            folder.rmdir()  # fails unless the folder is empty
 
 
 def _files(root: Path) -> Iterable[Path]:
@@ -275,7 +280,7 @@ def label(kinds: Iterable[str]) -> str:
 
 
 def named(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function under another name."""
+    """The function with another name."""
 
     def call(*args: Any) -> Any:
         return fn(*args)
@@ -285,7 +290,7 @@ def named(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def sound(entry: bytes) -> bool:
-    """Whether an entry can be decompressed whole."""
+    """Whether the whole entry can be decompressed."""
     expand, error = (
         (zlib.decompress, zlib.error) if not entry.startswith(b"\x28\xb5\x2f\xfd") else _zstandard()
     )
@@ -296,8 +301,8 @@ def sound(entry: bytes) -> bool:
 
 
 def _zstandard() -> tuple[Callable[[bytes], bytes], Any]:
-    """How JAX expands what it compressed by zstandard; without that, this process reads no such
-    entry.
+    """The function with which JAX decompresses zstandard; None if it is not installed, and then
+    this process reads no such entry.
     """
     try:
         from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # of Python 3.14
@@ -313,4 +318,4 @@ def _zstandard() -> tuple[Callable[[bytes], bytes], Any]:
         return (lambda entry: entry), ValueError
 
 
-CACHE = CompileCache()  # of this process
+CACHE = CompileCache()  # the cache of this process

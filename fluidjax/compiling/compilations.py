@@ -1,5 +1,5 @@
-"""Compilation: the report of one executable of a step: for which feeds, with how much effort of
-XLA, and in how much time.
+"""Compilation: the report of one executable of a step: its feeds, its kind, the time it took and
+the reason.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _logger = logging.getLogger("fluidjax.runtime.compilations")
 class Compilation:
     """One executable of a step.
 
-    kind: what a call of it runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" ones
-    report what is not finite; a "segment" of a program that is cut, of which lowering counts as
-    compiling, and so does its first run. fetches: what it returns. feed: the type of each fed
-    array. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO,
-    and XLA's own (with a persistent cache: to read it there). reason: in what it differs from what
-    was compiled of the program before. line: where the script ran it.
+    kind: what a call runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" kinds
+    report values that are not finite; a "segment" of a partitioned program, whose lowering and
+    first run count as compiling. fetches: the names that it returns. feed: the type of each fed
+    array. trace, lower, compile: the seconds for tracing the ops, for writing StableHLO, and for
+    XLA (or for reading the persistent cache). reason: how it differs from earlier executables of
+    the program. line: the line of the script that ran it.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Compilation:
         )
 
 
-# each is given every report, and the step that was compiled
+# each is called with every report, and the step that was compiled
 watchers: list[Callable[[Compilation, Any], None]] = []
 
 
@@ -65,7 +65,7 @@ def record(kept: list[Compilation], made: Compilation, step: Any = None) -> None
 
 
 def log(made: Compilation) -> None:
-    """Tell the logger of a report."""
+    """Log a report."""
     place = f" at {made.line}" if made.line else ""
     what = "a segment" if made.kind == "segment" else "a step"
     _logger.info("compiled %s%s (%s): %s", what, place, made, made.reason or "no reason is known")
@@ -84,5 +84,5 @@ def _type(value: Any) -> str:
     if isinstance(value, Ragged):
         return f"ragged {_type(value.rows)}"
     leaves = jax.tree.leaves(value)
-    # without leaves: a feed that decides sizes
+    # a value without leaves: a feed that decides sizes
     return f"{leaves[0].dtype}{list(leaves[0].shape)}" if leaves else str(value)

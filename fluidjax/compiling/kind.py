@@ -6,8 +6,9 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What a call runs: one step; many, scanned over fed values with one more leading dimension;
-    the ranks in turn, each with its own feed. Checked ones also report which outputs are finite.
+    """What a call runs: one step; many steps, scanned over fed values with one more leading
+    dimension; or the ranks in turn, each with its own feed. Checked kinds also report which outputs
+    are finite.
     """
 
     ONE = "one"
@@ -18,7 +19,7 @@ class Kind(Enum):
 
     @staticmethod
     def of(turns: bool, checked: bool) -> Kind:
-        """One step."""
+        """The kind of one step."""
         return (
             (Kind.CHECKED_TURNS if turns else Kind.CHECKED)
             if checked

@@ -1,5 +1,5 @@
-"""Why a step was compiled: how it differs from the nearest one that was compiled of the same
-program before.
+"""Finds why a step was compiled: how it differs from the most similar earlier compilation of the
+same program.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ class MadeFor:
 
 @dataclass
 class Reasons:
-    """All that was compiled of one program, whatever became of it since, and why."""
+    """All compilations of one program, also of executables that were dropped since, and their
+    reasons.
+    """
 
     origins: list[MadeFor] = field(default_factory=list)
     made: list[Compilation] = field(default_factory=list)
 
     def of(self, origin: MadeFor) -> str:
-        """Why this is compiled, in a few words; it is remembered."""
+        """The reason for this compilation in a few words. The compilation is recorded."""
         found = _reason(origin, self.origins)
         self.origins.append(origin)
         return found
@@ -47,8 +49,8 @@ class Reasons:
 
 @dataclass(frozen=True)
 class RecompileReport:
-    """What was compiled of a program, in order; str() tells for each the user's line, the time and
-    the reason.
+    """The compilations of a program, in order; str() shows the user's line, the time and the reason
+    of each.
     """
 
     made: tuple[Compilation, ...]
@@ -82,8 +84,8 @@ def _where(made: Compilation) -> str:
 
 
 def fed(feed: Any) -> dict[str, str]:
-    """The part of an executable's key that follows from a feed, by name; for each of several
-    ranks.
+    """The part of an executable's key that a feed decides, by name and, if there are several ranks,
+    by rank.
     """
     if isinstance(feed, tuple):
         return {
@@ -129,13 +131,13 @@ def _reason(new: MadeFor, before: Sequence[MadeFor]) -> str:
     found = min((list(_differences(new, old)) for old in reversed(before)), key=len)
     return (
         "; ".join(found)
-        or "made anew, as what was compiled for the same was dropped: types of the state changed, or"
-        " more executables were made than are kept"
+        or "compiled again, because the executable for the same feeds was dropped: types of the "
+        "state changed, or more executables were made than are kept"
     )
 
 
 def _differences(new: MadeFor, old: MadeFor) -> Iterator[str]:
-    """In what they differ, in words."""
+    """The differences, in words."""
     if new.desc is not old.desc and new.desc != old.desc:
         yield f"the program was changed: {_changed(old.desc, new.desc)}"
     if new.fetches != old.fetches:
@@ -148,26 +150,26 @@ def _differences(new: MadeFor, old: MadeFor) -> Iterator[str]:
 
 _KINDS = {
     Kind.ONE: "one step", Kind.MANY: "many steps in one call", Kind.TURNS: "the ranks in turns",
-    Kind.CHECKED: "one step that is checked for what is not finite",
-    Kind.CHECKED_TURNS: "the ranks in turns, checked for what is not finite",
+    Kind.CHECKED: "one step that is checked for values that are not finite",
+    Kind.CHECKED_TURNS: "the ranks in turns, checked for values that are not finite",
 }  # fmt: skip
 
 
 def differences(new: Mapping[str, str], old: Mapping[str, str]) -> Iterator[str]:
-    """In which variables' types they differ, in words."""
+    """The variables whose types differ, in words."""
     return _by_name(new, old, "variable {!r}".format)
 
 
 def _by_name(new: Mapping[str, str], old: Mapping[str, str], called: Any) -> Iterator[str]:
     changed = [n for n in (*new, *(n for n in old if n not in new)) if new.get(n) != old.get(n)]
     for name in changed[:SHOWN]:
-        yield f"{called(name)} is {new.get(name, 'not there')}, before {old.get(name, 'not there')}"
+        yield f"{called(name)} is {new.get(name, 'absent')}, before {old.get(name, 'absent')}"
     if len(changed) > SHOWN:
         yield f"and {len(changed) - SHOWN} more"
 
 
 def _changed(old: ProgramDesc, new: ProgramDesc) -> str:
-    """How many ops of each type are more or fewer."""
+    """How many ops of each type were added or removed."""
     counts = [Counter(op.type for block in desc.blocks for op in block.ops) for desc in (old, new)]
     by = {kind: counts[1][kind] - counts[0][kind] for kind in sorted(counts[0] | counts[1])}
     changes = [f"{abs(n)} {kind} {'more' if n > 0 else 'fewer'}" for kind, n in by.items() if n]

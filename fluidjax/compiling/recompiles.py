@@ -1,4 +1,4 @@
-"""How often a program is compiled again, and which feed is the reason."""
+"""Counts how often a program is compiled again, and finds the feed that is the reason."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from .reasons import Reasons
 
-SPECIALISATIONS = 16  # values of a feed that decides sizes; more than these cause a warning
+SPECIALISATIONS = 16  # more values of a feed that decides sizes cause a warning
 
 
 class Recompiles:
     """Counts the feed signatures that one program was compiled for, and warns once when there are
     too many.
 
-    The buckets of padded sequences are few by themselves, so for the warning they do not count. The
-    values of a feed that decides sizes are counted by themselves, and do not count among the
-    signatures.
+    Buckets of padded sequences do not count, because there are only few. The values of a feed that
+    decides sizes are counted separately from the signatures.
     """
 
     def __init__(self) -> None:
         self.seen: dict[tuple[Any, ...], None] = {}
         self._counted: dict[tuple[Any, ...], None] = {}
         self.warned = False
-        self.mixes = ""  # which op has ragged feeds run on exact sizes
-        # feeds that decide sizes, and the first op of which each does, in words
+        self.mixes = ""  # the op that needs exact sizes of ragged feeds
+        # feed that decides sizes -> the first op whose sizes it decides, in words
         self.deciders: dict[str, str] = {}
         self._values: dict[str, set[Fixed]] = {}
         self.reasons = Reasons()
 
     def runs_exactly(self, why: str) -> None:
-        """Ragged feeds are not padded any more."""
+        """Note that ragged feeds are not padded any more."""
         self.mixes = why
 
     def add(self, feed: Mapping[str, Any]) -> None:
@@ -59,7 +58,7 @@ class Recompiles:
     def _specialised(self, name: str, value: Fixed) -> None:
         values = self._values.setdefault(name, set())
         values.add(value)
-        if len(values) == SPECIALISATIONS + 1:  # once: the next are more
+        if len(values) == SPECIALISATIONS + 1:  # exactly once: later counts are higher
             warn(
                 f"one program was compiled for more than {SPECIALISATIONS} values of the feed"
                 f" {name!r}, which decides a size of {self.deciders.get(name, '')}; feed a few"
@@ -89,7 +88,7 @@ _SEQUENCES = "the number of sequences of "
 
 
 def _few(value: Any, trait: tuple[Any, ...]) -> bool:
-    """Whether a trait of a feed goes up to a bucket."""
+    """Whether a trait of a feed is a bucket."""
     return (
         isinstance(value, Ragged)
         and value.padded
@@ -98,7 +97,7 @@ def _few(value: Any, trait: tuple[Any, ...]) -> bool:
 
 
 def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:
-    """What a compilation depends on: (what it is, sizes, dtype)."""
+    """The traits of a feed that a compilation depends on: (description, sizes, dtype)."""
     if not isinstance(value, Ragged):
         return [(repr(name), tuple(value.shape), str(value.dtype))]
     sequences = tuple(level.shape[0] - 1 for level in value.offsets)

@@ -1,9 +1,8 @@
-"""Refuses, at once and with a reason, what a process cannot do that was forked from one that used
-JAX.
+"""Raises an error in a process that was forked after JAX was used, instead of letting it hang.
 
-A fork copies the memory of XLA's client and none of its threads, so code that waits for them never
-returns. Such a process cannot begin anew either: destroying the old client waits for its threads
-too.
+A fork copies the memory of XLA's client but none of its threads, so code that waits for them never
+returns. Such a process cannot start JAX again either, because destroying the old client also waits
+for its threads.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import os
 from ..errors import UnsupportedError
 
 in_use = False  # whether this process has asked JAX for its devices, which starts XLA's threads
-without_threads = False  # whether it was forked from one that had
+without_threads = False  # whether it was forked from a process that had
 
 
 def _in_child() -> None:
@@ -25,8 +24,8 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 def devices_asked_for() -> None:
-    """JAX's devices are about to be used. Raises UnsupportedError in a process that lacks XLA's
-    threads.
+    """Note that JAX's devices are about to be used. Raises UnsupportedError in a process that lacks
+    XLA's threads.
     """
     global in_use
     in_use = True

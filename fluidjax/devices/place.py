@@ -17,7 +17,7 @@ from . import forked
 
 
 class _Kind:
-    """What scripts of 1.x ask of a place."""
+    """The methods of places that scripts of 1.x call."""
 
     def is_cpu_place(self) -> bool:
         return type(self) is CPUPlace
@@ -26,7 +26,7 @@ class _Kind:
         return type(self) is CUDAPlace
 
     def _equals(self, other: Any) -> bool:
-        return self == getattr(other, "chosen", other)  # of a core.Place
+        return self == getattr(other, "chosen", other)  # the place in a core.Place
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class CUDAPlace(_Kind):
 
 @dataclass(frozen=True)
 class XPUPlace(_Kind):
-    """Kunlun card number `device_id`, of Paddle 2.0; JAX sees none, so that nothing runs there."""
+    """Kunlun card number `device_id`, of Paddle 2.0. JAX sees none, so nothing runs there."""
 
     device_id: int = 0
 
@@ -93,14 +93,14 @@ def is_compiled_with_xpu() -> bool:
 
 
 def synchronize(place: Place) -> None:
-    """Wait until the device of a place has computed what was asked of it so far."""
+    """Wait until the device of a place has finished all work given to it so far."""
     one = jax.device_put(np.zeros((), np.float32), place.device())
     jax.block_until_ready(one + 1)
 
 
 def cpu_devices(wanted: int = 1) -> tuple[Any, ...]:
-    """The CPU devices of this process: as many as CPU_NUM says, or at least `wanted`, if JAX was
-    not in use before.
+    """The CPU devices of this process. If JAX was not in use before, there are CPU_NUM of them, or
+    at least `wanted`.
     """
     forked.devices_asked_for()
     _prepare(max(wanted, cpu_num()))
@@ -112,9 +112,7 @@ _prepared = False
 
 
 def _prepare(count: int) -> None:
-    """Have JAX split the CPU into `count` devices. It does so only before its first use; after
-    that, nothing changes.
-    """
+    """Make JAX split the CPU into `count` devices. Nothing changes if JAX has been used already."""
     global _prepared
     if _prepared or count == 1 or getattr(jax.config, _CPU_DEVICES) > 1:
         return
@@ -136,7 +134,7 @@ def cpu_num() -> int:
 
 
 def too_few(wanted: int) -> str:
-    """Why there are fewer CPU devices than `wanted`, and what to do, for a warning."""
+    """The text of a warning: why there are fewer CPU devices than `wanted`, and what to do."""
     requested = os.environ.get("CPU_NUM", "")
     if requested.strip() == str(wanted):
         return (
@@ -150,7 +148,7 @@ def too_few(wanted: int) -> str:
 @cache
 def gpus() -> tuple[Any, ...]:
     forked.devices_asked_for()
-    _prepare(cpu_num())  # to ask for GPUs is a first use of JAX, too
+    _prepare(cpu_num())  # asking for GPUs is also a first use of JAX
     try:
         return tuple(jax.local_devices(backend="gpu"))
     except RuntimeError:
@@ -161,18 +159,15 @@ _starts = 0
 
 
 def starts() -> int:
-    """How often JAX has been started anew; devices that were asked for before are none of its any
-    more.
-    """
+    """How often JAX has been restarted; devices from before a restart are not valid any more."""
     return _starts
 
 
 def start_anew() -> None:
-    """Have JAX look for its devices once more, as in a new process: it must know of a job before it
-    does so.
+    """Restart JAX, so that it looks for its devices as in a new process; a job must be described to
+    JAX before that.
 
-    Arrays that are there keep their values, and move when they are used next. What was compiled is
-    forgotten.
+    Existing arrays keep their values, and move at their next use. Everything compiled is dropped.
     """
     global _starts
     _starts += 1
@@ -201,16 +196,14 @@ def as_place(place: Any) -> Place:
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
-    """`device_count` CPUPlaces; by default as many as the environment variable CPU_NUM says, or
-    one.
-    """
+    """`device_count` CPUPlaces; the default is the environment variable CPU_NUM, or one."""
     count = cpu_num() if device_count is None else device_count
     return [CPUPlace()] * count
 
 
 def cuda_places(device_ids: list[int] | int | None = None) -> list[CUDAPlace]:
     """CUDAPlaces of these ids; by default of FLAGS_selected_gpus, or of all GPUs. Raises
-    FluidValueError for all GPUs where there is none.
+    FluidValueError if all GPUs are meant and there is none.
     """
     if device_ids is None:
         chosen = os.environ.get("FLAGS_selected_gpus", "")
@@ -226,7 +219,5 @@ def cuda_places(device_ids: list[int] | int | None = None) -> list[CUDAPlace]:
 
 
 def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
-    """`device_count` CUDAPinnedPlaces; by default as many as the environment variable CPU_NUM says,
-    or one.
-    """
+    """`device_count` CUDAPinnedPlaces; the default is the environment variable CPU_NUM, or one."""
     return [CUDAPinnedPlace()] * (device_count or cpu_num())

@@ -22,13 +22,13 @@ from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 from ..errors import FluidValueError
 from ..ops.ring import AXIS
 
-IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
+IN_FLIGHT = 16  # steps on CPU devices that may be in flight at once
 OWN, REPLICATED, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
 
 
 def refuse_mesh(what: str) -> None:
-    """Raises FluidValueError where a mesh of several devices is in force (jax.set_mesh), in which
-    JAX traces nothing for another.
+    """Raises FluidValueError if a mesh of several devices is in force (jax.set_mesh), because JAX
+    then traces for no other mesh.
     """
     mesh = jax.sharding.get_abstract_mesh()
     if mesh.size > 1:
@@ -39,10 +39,10 @@ def refuse_mesh(what: str) -> None:
 
 
 def owned(values: Sequence[Any], device: Any = None) -> list[Any]:
-    """Device arrays of values that nobody else holds, so that large ones are not copied; each has
-    its own memory.
+    """Device arrays with memory of their own. The caller gives the values away, so that large ones
+    are not copied.
 
-    device: None: JAX's default one, to which they are then not committed.
+    device: None means JAX's default device, and then the arrays are not committed.
     """
     with jax.enable_x64(True):
         hosts = iter(
@@ -70,16 +70,16 @@ class OneDevice:
     together = False  # whether several ranks run at once
 
     def sharding(self, spec: PartitionSpec) -> SingleDeviceSharding:
-        """Where an array of the state is."""
+        """The sharding of an array of the state."""
         return SingleDeviceSharding(self.device)
 
     def put(self, value: Any, own: bool = False) -> Any:
-        """A device array that owns its memory (a donated one must not be a view of the
-        caller's).
+        """A device array that owns its memory, because a donated array must not be a view of the
+        caller's.
         """
         with jax.enable_x64(True):
             # Committed to the device, as the step's results will be: else the second call would
-            # compile anew.
+            # compile again.
             if (
                 isinstance(value, jax.Array)
                 and value.committed
@@ -95,7 +95,9 @@ class OneDevice:
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
 
     def fed(self, value: Any) -> Any:
-        """A fed value as the step takes it: an array on other devices is copied to this one."""
+        """A fed value in the form that the step takes: an array on other devices is copied to this
+        one.
+        """
         if (
             not isinstance(value, jax.Array)
             or not value.committed
@@ -106,14 +108,14 @@ class OneDevice:
             return jax.device_put(value, self.device)
 
     def kept(self, values: Sequence[Any]) -> list[Any]:
-        """Device arrays of values that nobody else holds."""
+        """Device arrays of values that the caller gives away."""
         return owned(values, self.device)
 
     def launched(self, state: Any) -> None:
         """Called after every launch of a step, with the state that it makes."""
 
     def agreed(self, values: Sequence[Any]) -> list[Any]:
-        """These values, which no other process has."""
+        """These values, because there are no other processes."""
         return list(values)
 
     def has(self, arrays: Mapping[str, Any]) -> bool:
@@ -131,8 +133,8 @@ class OneDevice:
 
 @dataclass(frozen=True)
 class Spanning(OneDevice):
-    """One rank on several devices, among which ops of its own divide their work (jax.shard_map);
-    its state lies whole on each.
+    """One rank on several devices. Some of its ops divide their work among them (jax.shard_map);
+    its state is replicated.
     """
 
     devices: tuple[Any, ...] = ()
@@ -172,14 +174,14 @@ class Turns(OneDevice):
 
 @dataclass(frozen=True)
 class Mesh:
-    """A rank for each device, run at once under jax.shard_map; devices of other processes of the
-    job may be among them.
+    """One rank for each device, all run at once under jax.shard_map. Some devices may belong to
+    other processes of the job.
     """
 
     devices: tuple[Any, ...]
-    # called before what needs every process
+    # called before anything that needs every process
     begins: Callable[[], None] = field(default=lambda: None, compare=False)
-    # raises where theirs differ
+    # raises if the processes' values differ
     compares: Callable[[Mesh, str], None] = field(default=lambda _mesh, _text: None, compare=False)
     asks: Callable[[Mesh, str, Any], Any] = field(
         default=lambda mesh, _name, array: mesh.everywhere(array), compare=False
@@ -212,15 +214,14 @@ class Mesh:
         return JaxMesh(np.array(self.devices), (AXIS,))
 
     def sharding(self, spec: PartitionSpec) -> NamedSharding:
-        """Where an array of the state is."""
+        """The sharding of an array of the state."""
         return NamedSharding(self.mesh, spec)
 
     def put_all(self, values: Sequence[Any], own: Sequence[bool]) -> list[Any]:
-        """`put` of each. If other processes hold devices, each of them calls this, and all get
+        """`put` of each. If other processes hold devices, each process calls this, and all get
         process 0's values.
 
-        Values with one for each rank, and values that lie on the mesh already, are taken as they
-        are.
+        Per-rank values, and values that are on the mesh already, are not replaced.
         """
         values = list(values)
         if self.shared:
@@ -234,8 +235,8 @@ class Mesh:
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
 
     def fed(self, value: Any) -> Any:
-        """A fed value from which the ranks' parts are made: an array on other devices is copied to
-        the host.
+        """A fed value that can be split among the ranks: an array on other devices is copied to the
+        host.
         """
         elsewhere = (
             isinstance(value, jax.Array)
@@ -245,7 +246,7 @@ class Mesh:
         return np.asarray(value) if elsewhere and not self.shared else value
 
     def kept(self, values: Sequence[Any]) -> list[Any]:
-        """These values on all devices; where other processes hold some, process 0's."""
+        """These values on all devices; process 0's values if other processes hold some devices."""
         return self.put_all(values, [False] * len(values))
 
     def _here(self, value: Any) -> bool:
@@ -255,8 +256,8 @@ class Mesh:
         )
 
     def agreed(self, values: Sequence[Any]) -> list[Any]:
-        """These values; where other processes hold devices, process 0's, and each of them calls
-        this.
+        """These values; process 0's values if other processes hold devices, and then each process
+        calls this.
         """
         return (
             [np.asarray(v) for v in self._first([np.asarray(v) for v in values])]
@@ -265,7 +266,7 @@ class Mesh:
         )
 
     def _first(self, hosts: Sequence[np.ndarray]) -> list[Any]:
-        """Process 0's of these arrays, in one message for all."""
+        """Process 0's values of these arrays, in one message."""
         with jax.enable_x64(True):
             every = [self._rows_of(h) for h in hosts]
             return (
@@ -279,13 +280,13 @@ class Mesh:
             )
 
     def _rows_of(self, host: np.ndarray) -> Any:
-        """[ranks, ...] with this array in the rows of this process."""
+        """An array [ranks, ...] with this array in the rows of this process."""
         return jax.make_array_from_callback(
             (self.count, *host.shape), self.sharding(OWN), lambda _: host[None]
         )
 
     def put(self, value: Any, own: bool = False) -> Any:
-        """The array on all devices: replicated, or each rank's row on its device."""
+        """The array on all devices: replicated, or one row on each rank's device."""
         sharding = self.sharding(OWN if own else REPLICATED)
         with jax.enable_x64(True):
             if isinstance(value, jax.Array) and value.sharding == sharding:
@@ -298,8 +299,8 @@ class Mesh:
     def launched(self, state: Any) -> None:
         """Called after every launch of a step, with the state that it makes.
 
-        JAX on the CPU deadlocks in a collective when more than 32 steps of several devices are
-        under way: the devices then begin them in different orders. So this waits in time.
+        JAX on the CPU deadlocks in a collective if more than 32 steps of several devices are in
+        flight, because the devices then start them in different orders. So this waits in time.
         """
         if self.device.platform == "cpu" and next(self._steps) % IN_FLIGHT == IN_FLIGHT - 1:
             jax.block_until_ready(state)
@@ -309,8 +310,8 @@ class Mesh:
         return all(a.sharding == self.sharding(OWN) for a in arrays.values())
 
     def everywhere(self, array: Any) -> Any:
-        """All ranks' rows as a host array. Where other processes hold some, each of them must call
-        this too.
+        """All ranks' rows as a host array. If other processes hold some, each process must call
+        this.
         """
         if not array.is_fully_addressable:
             self.begins()
@@ -318,8 +319,8 @@ class Mesh:
         return np.array(array)
 
     def read(self, name: str, array: Any) -> Any:
-        """everywhere, of the state's array of this name; where the processes take turns, one of
-        them may call this alone.
+        """`everywhere` for the state's array of this name. If the processes take turns, one of them
+        may call this alone.
         """
         return self.asks(self, name, array)
 
@@ -339,8 +340,8 @@ Placement = OneDevice | Spanning | Turns | Mesh
 class PerRank(np.ndarray):
     """A host array with a row for each rank, as opposed to one value for all.
 
-    partial: the rows of other processes' ranks are not theirs but this one's first; a step asks
-    nobody for them.
+    partial: the rows of other processes' ranks are copies of this process's first row; a step does
+    not fetch the true ones.
     """
 
     partial = False
@@ -352,7 +353,7 @@ def per_rank(array: Any) -> Any:
 
 
 def spread_out(value: Any, count: int) -> Any:
-    """The rows of all ranks: those of `value`, if it has them, else `value` for each."""
+    """The rows of all ranks: the rows of `value` if it is a PerRank, else `value` for each rank."""
     if isinstance(value, PerRank):
         return np.asarray(value)
     host = np.asarray(value)

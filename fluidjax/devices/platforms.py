@@ -1,5 +1,5 @@
-"""What is known of a kind of device: how small state is packed, and where its memory is. Tuning for
-a compiler is behind xla_cpu/policy.py.
+"""Facts about each kind of device: how small state is packed, and where its memory is. Tuning for a
+compiler is behind xla_cpu/policy.py.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Packing:
-    """What it costs that each array of the state travels by itself, as measured, beside what a step
-    does in any case.
+    """The measured cost of passing each array of the state by itself, compared with the step's
+    other work.
 
-    array: seconds that an array adds to a call. bytes, flops: a second, at which a step moves its
-    large state and computes products. noticed: share of the step's time below which the cost of the
-    calls does not matter: on a GPU all of it, for calls are made while the steps before them run.
-    numbers: single numbers are packed in any case: on a GPU each that a step writes, as the powers
-    of Adam's betas, is a kernel or two of its own.
+    array: seconds that an array adds to a call. bytes, flops: bytes of large state that a step
+    moves, and operations of its products, per second. noticed: the share of the step's time below
+    which the cost of the calls does not matter; on a GPU all of it, because calls are made while
+    earlier steps run. numbers: pack single numbers in any case; on a GPU each number that a step
+    writes, such as the powers of Adam's betas, takes a kernel or two.
     """
 
     array: float
@@ -28,8 +28,8 @@ class Packing:
 
 @dataclass(frozen=True)
 class Tuning:
-    """packs: when small state travels in one array (state/buffers.py); None: never. hosted: what
-    lies in the device's memory lies in the host's, so that nothing is won by bringing it there.
+    """packs: the costs by which small state is packed into one array (state/buffers.py); None means
+    never. hosted: the device's memory is the host's, so copying arrays to the device gains nothing.
     """
 
     packs: Packing | None = None
@@ -42,5 +42,5 @@ _OTHERS = Tuning()
 
 
 def tuning(platform: str) -> Tuning:
-    """What is done on a platform, as JAX names it: "cpu", "gpu" or "cuda", "tpu"."""
+    """The tuning for a platform by JAX's name: "cpu", "gpu" or "cuda", "tpu"."""
     return {"cpu": _CPU, "gpu": _GPU, "cuda": _GPU}.get(platform, _OTHERS)

@@ -1,7 +1,8 @@
-"""How a sharded variable is laid out across devices, each of which holds a part.
+"""The layout of a sharded variable across devices, each of which holds a shard.
 
-The parts lie in arrays with a row for each rank. Such an array may hold parts of several variables,
-and a part may have copies in several places. The scope still shows the variable as a whole.
+Shards are stored in arrays with a row for each rank. Such an array may hold shards of several
+variables, and a shard may have copies in several places. The scope still shows the variable as a
+whole.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from ..ops.sharding import piece_size
 class Span:
     """Elements of a variable in row `rank` of `array`, from column `at` on.
 
-    They are `count` runs of `run` elements of the flattened variable, from `start` on, one every
-    `stride` elements.
+    They are `count` runs of `run` elements of the flattened variable. The first run begins at
+    `start`, and each further one `stride` elements later.
     """
 
     array: str
@@ -38,12 +39,12 @@ class Span:
 
     @property
     def columns(self) -> slice:
-        """Where it lies in the row."""
+        """Its columns in the row."""
         return slice(self.at, self.at + self.size)
 
     @property
     def end(self) -> int:
-        """Behind its last element in the flattened variable."""
+        """The position behind its last element in the flattened variable."""
         return self.start + (self.count - 1) * self.stride + self.run
 
     def of(self, flat: np.ndarray) -> np.ndarray:
@@ -60,8 +61,8 @@ class Span:
 
 @dataclass(frozen=True)
 class ShardLayout:
-    """A variable of this shape. spans: every element once. copies: further places, which hold the
-    same at the start.
+    """The layout of a variable of this shape. spans: every element once. copies: further places,
+    which hold the same values at the start.
     """
 
     shape: tuple[int, ...]
@@ -78,7 +79,7 @@ class ShardLayout:
         return tuple(dict.fromkeys(s.array for s in self.spans))
 
     def joined(self, rows: Callable[[str], Any]) -> np.ndarray:
-        """The variable. rows: gives the rows [ranks, ...] of an array by name."""
+        """The whole variable. rows: gives the rows [ranks, ...] of an array by name."""
         flat: np.ndarray | None = None
         for span in self.spans:
             found = np.asarray(rows(span.array))
@@ -88,8 +89,8 @@ class ShardLayout:
         return np.empty(self.shape) if flat is None else flat.reshape(self.shape)
 
     def deal(self, value: Any, rows: Callable[[str], np.ndarray]) -> None:
-        """Write the variable's elements to all their places. rows: as for `joined`, to be written
-        to, contiguous.
+        """Write the variable's elements to all their places. rows: as for `joined`, but writable
+        and contiguous.
         """
         flat = np.ascontiguousarray(value).reshape(-1)
         for span in (*self.spans, *self.copies):
@@ -98,8 +99,8 @@ class ShardLayout:
 
 
 def even(name: str, shape: tuple[int, ...], ranks: int) -> ShardLayout:
-    """A variable in equal shards (ops/sharding.py), a row of the array of its own name for each
-    rank; zeros fill the last.
+    """The layout in equal shards (ops/sharding.py): one row for each rank in the array of the
+    variable's own name. Zeros fill the last shard.
     """
     size = math.prod(shape)
     each = piece_size(size, ranks)
@@ -119,7 +120,7 @@ def distributed(
     widths: Mapping[str, int],
     ranks: int,
 ) -> dict[str, np.ndarray]:
-    """The arrays [ranks, width] that hold these variables; zero where nothing lies.
+    """The arrays [ranks, width] that hold these variables; unused elements are zero.
 
     Raises ValueError unless the variables of one array have one dtype.
     """
@@ -137,16 +138,16 @@ def distributed(
 
 
 def arrays_of(placed: Iterable[ShardLayout]) -> Iterator[str]:
-    """Names of all arrays that hold something."""
+    """The names of all arrays of these layouts."""
     yield from dict.fromkeys(s.array for p in placed for s in (*p.spans, *p.copies))
 
 
 @dataclass(frozen=True, eq=False)
 class ShardedValue:
-    """A variable as it lies on several devices, while no program has it among its buffers.
+    """The shards of a variable on several devices, while no program has it among its buffers.
 
-    arrays: [ranks, ...] by name, with this variable alone in them. gather: brings one, of this
-    name, to the host; where other processes hold some rows, each of them takes part.
+    arrays: [ranks, ...] by name, with nothing but this variable in them. gather: copies the array
+    of a name to the host; if other processes hold some rows, each process takes part.
     """
 
     placed: ShardLayout

@@ -1,5 +1,5 @@
-"""Whether the rows of a prediction's batch are independent, so that requests of several callers may
-run as one batch, or each row by itself.
+"""Decides whether the rows of a prediction's batch are independent. If they are, requests of
+several callers may run as one batch, and a batch may run row by row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..lower.step import Step
 from ..ops.ragged import Ragged
 from .bucketing import BATCH, batched
 
-ROWS, SIZE = 11, 13  # no size that a program has for another reason
+ROWS, SIZE = 11, 13  # a size that programs do not have by themselves
 
 
 class _Mixed(Exception):
@@ -25,12 +25,13 @@ class _Mixed(Exception):
 
 
 def mixes_rows(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) -> str:
-    """Why row i of some output does not depend on row i of the inputs alone; "" if it does.
+    """The reason why row i of some output depends on more than row i of the inputs; "" if no output
+    does.
 
-    feed: for each input an array (or its type), of which all dimensions but the first count. The
-    step is traced on types with a batch that is padded: rows are independent if every op that reads
-    padded values gives padded values, by the rules of ops/rows.py. A program that needs the number
-    of rows, samples random numbers or passes rows to a block counts as one that mixes them.
+    feed: for each input an array (or its type); its first dimension does not matter. The step is
+    traced on types with a padded batch: rows are independent if every op that reads padded values
+    gives padded values, by the rules of ops/rows.py. A program that needs the number of rows,
+    samples random numbers or passes rows to a block counts as one that mixes them.
     """
     if step.random:
         return "it samples random numbers"
@@ -53,7 +54,7 @@ def mixes_rows(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) ->
                 before[name] = value
                 if isinstance(value, Ragged):
                     padded[name] = value.key
-                elif reads and not same and name in matters:  # batch_norm gives what it read
+                elif reads and not same and name in matters:  # batch_norm may return its input
                     raise _Mixed(f"op '{op.type}' mixes the rows of {reads[0]!r}")
                 else:
                     padded.pop(name, None)
@@ -74,7 +75,7 @@ def mixes_rows(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) ->
 def samples_of(
     step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The arrays of a feed that is one batch of two samples or more; None of another one."""
+    """The arrays of a feed if they are one batch of two samples or more, else None."""
     fed = list(feed.values())
     padded = [_is_padded(v) for v in fed]
     if not fed or set(feed) != {*step.feeds} or any(padded) != all(padded):
@@ -93,8 +94,8 @@ def each_alone(
     rows: Mapping[str, Any],
     run: Callable[[Any], tuple[Any, list[Any], Any]],
 ) -> list[Any] | None:
-    """What a prediction fetches of such a feed, made one sample after another; None if rows are not
-    independent, or an op has objections to values. run(feed) -> (state, fetches, objection).
+    """The fetches of a prediction on such a feed, computed sample by sample; None if rows are not
+    independent, or if an op can detect errors in values. run(feed) -> (state, fetches, objection).
     """
     kinds = jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype), (state, rows))
     if mixes_rows(step, *kinds):

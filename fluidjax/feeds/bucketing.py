@@ -1,4 +1,4 @@
-"""Turns LoDTensors into the values that a step takes, and back. Rows and lengths are padded to a
+"""Converts LoDTensors to the values that a step takes, and back. Rows and lengths are padded to a
 bucket, and equal LoDs get equal keys.
 """
 
@@ -21,9 +21,10 @@ BATCH = ("batch", 0)  # the key of the rows of a prediction's batch
 
 
 def bucket(n: int) -> int:
-    """The least of 8, 12, 16, 24, 32, 48, ... that is no less than n.
+    """The smallest of 8, 12, 16, 24, 32, 48, ... that is at least n.
 
-    Two sizes an octave: at most half as much again, and 2 log2(n / 8) + 2 of them up to n.
+    There are two sizes for each power of two: a bucket is at most 1.5 n, and there are 2 log2(n /
+    8) + 2 buckets up to n.
     """
     size = SMALLEST
     while size < n:
@@ -36,16 +37,16 @@ def bucketed(
     feed: Mapping[str, Any], exact: bool = False, fill: Collection[str] | None = None, inner: Collection[str] = (),
     by_offsets: bool = False, rooms: Mapping[str, tuple[int, int]] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else stays.
+    """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else does not
+    change.
 
-    Rows and the longest sequence of each level are padded up to a bucket, by copies of the last
-    row, so that varied batches make few shapes; with exact they are not. fill: the number of
-    sequences is padded too, by empty ones, and so are those arrays of these names that have as many
-    rows. inner: names of which the numbers of sequences below the first level are padded up to a
-    bucket, by empty ones. by_offsets: of the longest sequences nothing is said but that they have
-    no more rows than there are. rooms: rows, and longest sequence, up to which those of these names
-    are padded at least. Equal LoDs get equal keys, numbered by first appearance. Raises
-    FluidValueError for a LoD that does not fit its rows.
+    Rows and the longest sequence of each level are padded up to a bucket by copies of the last row,
+    so that varied batches have few shapes. With exact they are not padded. fill: pad the number of
+    sequences too, by empty ones, and so the arrays of these names that have as many rows. inner:
+    names whose numbers of sequences below the first level are padded up to a bucket, by empty ones.
+    by_offsets: the number of rows is the only bound given for the longest sequence. rooms: by name,
+    the rows and the longest sequence to pad up to at least. Equal LoDs get equal keys, numbered by
+    first appearance. Raises FluidValueError for a LoD that does not fit its rows.
     """
     keys: dict[tuple[bytes, ...], int] = {}
     lods = {n: v for n, v in feed.items() if isinstance(v, LoDTensor) and has_lod(v)}
@@ -76,20 +77,20 @@ def _each(counts: Mapping[int, int], count: int) -> Hashable:
 
 
 def batched(feed: Mapping[str, Any], names: Collection[str], size: int) -> dict[str, Any]:
-    """A feed whose arrays of these names, which have equally many rows, are padded up to `size`."""
+    """The feed with the arrays of these names, which have equally many rows, padded up to `size`."""
     return {n: _rows(v, BATCH, size) if n in names else v for n, v in feed.items()}
 
 
 def _filled(value: Ragged, counts: Mapping[int, int]) -> Ragged:
-    """With empty sequences behind the last, up to a bucket."""
+    """The value with empty sequences behind the last, up to a bucket."""
     count = value.offsets[0].shape[0] - 1
     offsets = tuple(filled_level(level, bucket(level.shape[0] - 1)) for level in value.offsets)
     return replace(value, offsets=offsets, each=_each(counts, count), alive=np.int32(count))
 
 
 def _inner(value: Ragged) -> Ragged:
-    """With empty sequences behind the last of every level below the first, up to a bucket;
-    `longest` says its sizes.
+    """The value with empty sequences behind the last of every level below the first, up to a
+    bucket; `longest` gives the sizes.
     """
     first, *below = value.offsets
     filled = (filled_level(level, bucket(level.shape[0] - 1)) for level in below)
@@ -97,12 +98,12 @@ def _inner(value: Ragged) -> Ragged:
 
 
 def filled_level(level: np.ndarray, count: int) -> np.ndarray:
-    """Offsets of so many sequences, those behind the last empty."""
+    """Offsets of `count` sequences; those behind the last are empty."""
     return np.pad(level, (0, count + 1 - level.shape[0]), mode="edge")
 
 
 def _rows(array: np.ndarray, key: Hashable, size: int | None = None) -> Ragged:
-    """An array with copies of its last row behind it, up to a size, else up to a bucket."""
+    """An array with copies of its last row behind it, up to a given size or else up to a bucket."""
     count = array.shape[0]
     size = bucket(count) if size is None else size
     return Ragged(
@@ -117,8 +118,8 @@ def _rows(array: np.ndarray, key: Hashable, size: int | None = None) -> Ragged:
 
 
 def extended(array: np.ndarray, size: int) -> np.ndarray:
-    """With copies of the last row behind it, so that gradients there are 0 times something finite;
-    zeros where there is none.
+    """The array with copies of the last row behind it, so that gradients there are 0 times a finite
+    number; with zeros if it has no rows.
     """
     count = array.shape[0]
     rows = np.empty((size, *array.shape[1:]), array.dtype)
@@ -164,12 +165,14 @@ def _ragged(
 
 
 def _most(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...] | None:
-    """For several levels, a bucket for the rows of a sequence of each; of one, longest says it."""
+    """For several levels, a bucket for the rows of a sequence of each level; None for one level,
+    for which `longest` has it.
+    """
     return None if len(offsets) == 1 else tuple(map(bucket, most_rows(offsets)))
 
 
 def most_rows(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...]:
-    """How many rows the largest sequence of each level has."""
+    """The number of rows of the largest sequence of each level."""
     ends = [offsets[-1]]
     for level in reversed(offsets[:-1]):
         ends.insert(0, ends[0][level])
@@ -177,7 +180,7 @@ def most_rows(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...]:
 
 
 class StepTensor(LoDTensor):
-    """A ragged result of a step. The device is waited for when it is first looked at."""
+    """A ragged result of a step. The first access waits for the device."""
 
     def __init__(self, value: Ragged) -> None:
         self._ragged: Ragged | None = value
@@ -208,7 +211,7 @@ class StepTensor(LoDTensor):
 
 
 def _true_levels(value: Ragged) -> Lod:
-    """The offsets of sequences that there are: each level says how many the next has."""
+    """The offsets without padding: each level gives the number of sequences of the next."""
     if _shows_nothing(value):
         return ((0, 1),)
     found: list[tuple[int, ...]] = []
@@ -226,7 +229,7 @@ def _true_levels(value: Ragged) -> Lod:
 
 
 def _shows_nothing(value: Ragged) -> bool:
-    """Whether a number is shown in the place of no rows."""
+    """Whether the value has no rows and its op gives a number in their place."""
     return value.nothing is not None and not int(value.count)
 
 
@@ -238,14 +241,16 @@ def true_rows(value: Ragged) -> np.ndarray:
 
 
 def form_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Which fed values have a LoD, of how many levels, and which have the same; () if none has."""
+    """The fed values that have a LoD, their numbers of levels, and which of them share one; () if
+    none has.
+    """
     found: dict[Any, int] = {}
     lods = [(n, measured(v).key) for n, v in values.items() if isinstance(v, LoDTensor)]
     return tuple([(n, found.setdefault(key, len(found)), len(key)) for n, key in lods])
 
 
 def limits(names: Iterable[str], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fed values with the buckets of these, which bound loops: a step is compiled for each
+    """The fed values, plus the buckets of those that bound loops: a step is compiled for each
     bucket.
     """
     found = {

@@ -2,8 +2,9 @@
 clipped.
 
 As in Fluid, the variable says how strict the checks are (`need_check_feed`). A variable of
-fluid.data takes exactly what it declares. Any other that the ops do not hold to its declaration
-takes any shape, and any dtype of numbers that no op could misread; the ops check those.
+fluid.data takes only the declared shape and dtype. Other variables take any shape and any dtype of
+numbers that no op could misread, unless an op relies on the declaration; the ops check these
+values.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..lower.checks import bounded_feeds
 from ..lower.unlike import fits_within
 from ..ops.fixed import Fixed
 
-SHARED_BATCH = 32  # samples of a step of several processes, whose feeds differ
+SHARED_BATCH = 32  # samples of a step of several processes whose feeds differ
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,11 @@ class Range:
 
 @dataclass(frozen=True)
 class FeedRule:
-    """What one fed variable must look like.
+    """The requirements on one fed variable.
 
-    loose: other shapes and dtypes may be fed than declared, since only ops look at them. free: no
-    op that reads it minds the kind of its numbers. traced: its sizes are those that a function of
-    JAX's was traced at.
+    loose: other shapes and dtypes than the declared ones may be fed, because only ops check them.
+    free: the ops that read it treat all kinds of numbers alike. traced: its sizes are those at
+    which a JAX function was traced.
     """
 
     name: str
@@ -71,7 +72,9 @@ class FeedRule:
     traced: bool = False
 
     def __call__(self, value: Any) -> Any:
-        """The value as the step takes it. Raises FeedError saying what is wrong with it."""
+        """The value in the form that the step takes. Raises FeedError that says what is wrong with
+        the value.
+        """
         if isinstance(value, LoDTensor):
             return self._tensor(value)
         if not isinstance(value, np.ndarray | jax.Array):
@@ -87,8 +90,8 @@ class FeedRule:
         return value
 
     def _of_another_dtype(self, value: Any) -> Any:
-        """The value as ops take it: integers and floats of fewer bits as declared, of more as they
-        are.
+        """The value as ops take it: integers and floats of fewer bits become the declared dtype;
+        those of more bits keep theirs.
         """
         got, want = np.dtype(value.dtype), self.dtype
         if not got.isnative:
@@ -106,7 +109,7 @@ class FeedRule:
         return value
 
     def _tensor(self, tensor: LoDTensor) -> Any:
-        """The array of a tensor, checked; or the tensor itself, if it has a LoD that fits."""
+        """The checked array of a tensor; the tensor itself if it has a LoD that fits."""
         if not has_lod(tensor):
             return self(tensor.array())
         array = np.asarray(tensor.array())
@@ -121,7 +124,7 @@ class FeedRule:
         return other
 
     def declares(self, shape: Sequence[int]) -> bool:
-        """Whether a shape is the declared one; a negative dimension may be of any size."""
+        """Whether a shape matches the declared one; a negative dimension matches any size."""
         return len(shape) == len(self.shape) and all(
             w < 0 or w == n for n, w in zip(shape, self.shape, strict=True)
         )
@@ -133,7 +136,7 @@ class FeedRule:
         )
 
     def unlike(self, value: Any) -> str:
-        """In what a fed value is other than declared, in words; "" if it is as declared."""
+        """How a fed value differs from its declaration, in words; "" if it does not."""
         shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
         if isinstance(shape, tuple) and self.shape and not self.declares(shape):
             return self._other(shape)
@@ -160,8 +163,8 @@ class FeedRule:
         return " (-1: any size)"
 
     def refuse_parts(self, count: int) -> None:
-        """Raises FeedError for a batch that a traced program holds: of a part of it, means and what
-        else the function computed of the size are wrong.
+        """Raises FeedError if a traced program depends on the size of the batch: on a part of a
+        batch, means and other values that the function computed from the size would be wrong.
         """
         if self.traced and self.shape and self.shape[0] >= 0:
             sizes = ("b", *[None] * (len(self.shape) - 1))
@@ -191,11 +194,12 @@ class FeedRule:
         )
 
     def _from_python(self, value: Any) -> np.ndarray:
-        """Something that is no NumPy or JAX array, as one.
+        """Any other value as a NumPy array.
 
-        What has a dtype of its own (a torch tensor, a DataFrame, a list of arrays) keeps it, and is
-        checked like an array. Numbers and lists of numbers have none and take the declared one,
-        exactly: an integer that does not fit is refused. A number has the shape [1], as in Fluid.
+        A value with a dtype of its own (a torch tensor, a DataFrame, a list of arrays) keeps it,
+        and is checked like an array. Numbers and lists of numbers have no dtype and take the
+        declared one exactly: an integer that does not fit is refused. A number has the shape [1],
+        as in Fluid.
         """
         if value is None:
             raise FeedError(
@@ -221,7 +225,7 @@ class FeedRule:
         return plain.astype(self.dtype)
 
     def _as_array(self, value: Any) -> np.ndarray:
-        """np.asarray, with a FeedError for what has no form or cannot be read."""
+        """np.asarray, with a FeedError for a value that has no regular shape or cannot be read."""
         try:
             return np.asarray(value)
         except Exception as error:
@@ -245,8 +249,8 @@ class FeedRule:
 
 
 def _has_dtype(value: Any) -> bool:
-    """Whether a value brings a dtype: an array of another library, a frame, a list of arrays; a
-    number of NumPy's does not count.
+    """Whether a value has a dtype of its own: an array of another library, a frame, a list of
+    arrays. NumPy scalars do not count.
     """
     while isinstance(value, list | tuple) and value:
         value = value[0]
@@ -276,11 +280,11 @@ def _odd(values: Any) -> str:
 
 
 def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
-    """How many samples each feed has, in words, if the numbers differ; else "". A number of samples
-    is the size of a first dimension that the program leaves open.
+    """The number of samples of each feed, in words, if the numbers differ; else "". The number of
+    samples is the size of a first dimension that the program leaves open.
 
-    Programs may mean it so, so this is reported only after a step has failed. A Fixed feed decides
-    sizes and is no batch.
+    Different numbers may be intended, so this is reported only after a step has failed. A Fixed
+    feed decides sizes and is not a batch.
     """
     if not isinstance(feed, Mapping):
         return ""
@@ -300,7 +304,7 @@ def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
 
 
 def _shape(value: Any) -> Any:
-    """The shape of an array, or of a tensor, which one asks for it; () where there is none."""
+    """The shape of an array (an attribute) or of a tensor (a method); () if the value has none."""
     shape = getattr(value, "shape", ())
     return shape() if callable(shape) else shape
 
@@ -314,7 +318,7 @@ def _uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
 
 
 def _undeclared(rules: Mapping[str, FeedRule], feed: Any) -> str:
-    """Which feed differs from its variable's declaration, in words, if one does; else ""."""
+    """The difference between a feed and its variable's declaration, in words; "" if there is none."""
     for name, value in feed.items() if isinstance(feed, Mapping) else ():
         difference = rules[name].unlike(value) if name in rules else ""
         if difference:
@@ -323,9 +327,9 @@ def _undeclared(rules: Mapping[str, FeedRule], feed: Any) -> str:
 
 
 def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exception:
-    """`error`, or a FeedError in its place where a step failed on feeds of other shapes or dtypes
-    than declared, or which have different numbers of samples; of XLA's word that memory is out, an
-    EnforceNotMet.
+    """`error`, or a better one in its place: a FeedError if a step failed on feeds of other shapes
+    or dtypes than declared or with different numbers of samples; an EnforceNotMet if XLA ran out of
+    memory.
     """
     if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error):
         first = str(error).splitlines()[0].partition("RESOURCE_EXHAUSTED: ")[2]
@@ -348,19 +352,21 @@ def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exc
     return better
 
 
-# what JAX makes of 64 bits unless jax_enable_x64 is set
+# the 32-bit dtypes that JAX uses for 64-bit ones unless jax_enable_x64 is set
 NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
 
 
 def narrowed(value: Any, rule: FeedRule) -> bool:
-    """Whether a value is an array of the 32 bits that JAX makes of the declared 64 by default."""
+    """Whether a value is a JAX array with 32 bits in place of the declared 64, which is JAX's
+    default.
+    """
     return (
         isinstance(value, np.ndarray | jax.Array)
         and NARROWED.get(rule.dtype.name) == value.dtype.name
     )
 
 
-# kind of a declared dtype -> kinds that ops take in its place
+# kind of a declared dtype -> kinds that ops also take
 _TAKEN = {"f": "iuf", "i": "iu", "u": "iu"}
 _FREE = frozenset({"cast", "shape"})  # ops that treat all kinds of numbers in the same way
 
@@ -368,8 +374,8 @@ _FREE = frozenset({"cast", "shape"})  # ops that treat all kinds of numbers in t
 def rule_for(
     var: VarDesc, ranges: tuple[Range, ...] = (), readers: Iterable[OpDesc] | None = None
 ) -> FeedRule:
-    """The rule of a variable. readers: the ops that read it, where they are known. Raises FeedError
-    for a kind that cannot be fed.
+    """The rule of a variable. readers: the ops that read it, if known. Raises FeedError for a kind
+    that cannot be fed.
     """
     if var.kind not in walk.FEEDABLE_KINDS or var.dtype is None:
         raise FeedError(f"variable {var.name!r} of kind {var.kind} cannot be fed")
@@ -388,7 +394,9 @@ def rule_for(
 
 
 def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:
-    """That the program has no variable of this name. Raises FeedError for a name that is none."""
+    """The message that the program has no variable of this name. Raises FeedError if the name is
+    not a string.
+    """
     if not isinstance(name, str):
         hint = f"; use {name.name!r}" if hasattr(name, "name") else ""
         raise FeedError(
@@ -402,8 +410,8 @@ def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:
 
 
 def overwritten(error: FeedError, name: str, desc: ProgramDesc) -> FeedError:
-    """`error` about a fed variable, with a remark if the program writes the variable too, as a loop
-    writes what it carries.
+    """`error` about a fed variable, with a note if the program also writes the variable, as a loop
+    writes its carried variables.
     """
     writer = next(
         (op for _, op in reversed([*walk.ops(desc)]) if name in op.writes and not op.blocks), None
@@ -417,8 +425,8 @@ def overwritten(error: FeedError, name: str, desc: ProgramDesc) -> FeedError:
 
 
 def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range, ...]]:
-    """Data variable -> the ranges that its readers expect; reshapes and the like are looked
-    through.
+    """Data variable -> the ranges that its readers expect, also readers behind reshapes and similar
+    ops.
     """
     found: dict[str, dict[Range, None]] = {}
     for op, bounds, fed, _ in bounded_feeds(desc, ops):
@@ -431,7 +439,7 @@ def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range,
 
 
 def variable_bounds(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> tuple[tuple[str, str, str], ...]:
-    """(data variable, the variable that holds the bound of its integers, what they are in words),
+    """(data variable, the variable that holds the bound of its integers, a description of them),
     for bounds that are fed too, such as one_hot's depth.
     """
     every = (
@@ -446,14 +454,14 @@ def variable_bounds(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> tuple[tuple[s
 
 
 def fixed(value: Any) -> Any:
-    """A fed value as a constant of the compilation; a ragged one as it is."""
+    """A fed value as a constant of the compilation; a ragged value does not change."""
     if isinstance(value, LoDTensor):
         return value
     return Fixed(value)
 
 
 def batch_of(feed: Any) -> int:
-    """How many samples are fed: the first dimension of the largest of them."""
+    """The number of samples of a feed: the first dimension of its largest value."""
     feeds = feed if isinstance(feed, tuple) else (feed,)
     return sum(
         max((shape[0] for v in one.values() if (shape := _fed_shape(v))), default=1)
@@ -462,5 +470,5 @@ def batch_of(feed: Any) -> int:
 
 
 def _fed_shape(value: Any) -> tuple[int, ...]:
-    """Of an array, or of the rows of a LoDTensor."""
+    """The shape of an array, or of the rows of a LoDTensor."""
     return value.array().shape if isinstance(value, LoDTensor) else getattr(value, "shape", ())

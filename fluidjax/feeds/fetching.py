@@ -1,4 +1,4 @@
-"""Fetched values as NumPy arrays that old scripts can use, or as tensors with their LoD."""
+"""Converts fetched values to NumPy arrays that old scripts can use, or to tensors with their LoD."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .bucketing import StepTensor, true_rows
 
 
 class OneElement(np.ndarray):
-    """An array with one element that float() and int() take, whatever its rank, and so do the
+    """An array with one element. float() and int() accept it at any rank, and so they do the
     results of its arithmetic.
 
     Fluid's losses have shape [1]; scripts write ``total += loss``, ``"%.3f" % (total / n)``,
     ``math.exp(loss)`` or ``best[0] = loss * 2``, which newer NumPy refuses for arrays that have
-    dimensions. What comes out of it with several elements is a plain array.
+    dimensions. Results with several elements are plain arrays.
     """
 
     def __float__(self) -> float:
@@ -35,21 +35,21 @@ class OneElement(np.ndarray):
         return complex(self.item()) if self.size == 1 else super().__complex__()
 
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
-        """As an array's, which NumPy returns without its class."""
+        """As ndarray.round, but the result keeps this class."""
         return _as_it_is(np.asarray(self).round(decimals, out))
 
     def __repr__(self) -> str:
         return repr(np.asarray(self))
 
     def __array_finalize__(self, obj: Any) -> None:
-        """Nothing to carry over."""
+        """Does nothing, because there are no attributes to copy."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """The result of a ufunc."""
+        """Wraps the result of a ufunc."""
         return array[()] if return_scalar else _as_it_is(array)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """What a function of NumPy gives: np.round, np.concatenate."""
+        """Wraps the result of a NumPy function such as np.round or np.concatenate."""
         result = super().__array_function__(func, types, args, kwargs)
         if isinstance(result, list | tuple):
             made = [_as_it_is(v) if isinstance(v, np.ndarray) else v for v in result]
@@ -60,13 +60,13 @@ class OneElement(np.ndarray):
 
 
 def _as_it_is(array: np.ndarray) -> np.ndarray:
-    """A OneElement where there is one element and a dimension, else a plain array."""
+    """A OneElement if there is one element and at least one dimension, else a plain array."""
     return array.view(OneElement) if array.size == 1 and array.ndim else np.asarray(array)
 
 
 def to_numpy(value: Any) -> Any:
-    """A writable copy of a device array; of padded rows, the true ones; of sparse rows, the whole
-    table. Random keys, which NumPy does not have, stay as they are.
+    """A writable NumPy copy of a device array; for padded rows the true rows, for sparse rows the
+    whole table. Random keys are returned unchanged, because NumPy has no such dtype.
     """
     if type(value) is SelectedRows:
         array = value.table()
@@ -78,8 +78,8 @@ def to_numpy(value: Any) -> Any:
 
 
 def to_tensor(value: Any) -> Any:
-    """What return_numpy=False gives: LoDTensors, of ragged values without padding; sparse rows as
-    they are.
+    """The result for return_numpy=False: a LoDTensor, without padding for ragged values; sparse
+    rows are returned unchanged.
     """
     if type(value) is SelectedRows:
         return value.on_host()
@@ -89,8 +89,8 @@ def to_tensor(value: Any) -> Any:
 
 
 def shown(value: Any, return_numpy: bool) -> Any:
-    """A fetched value as the caller gets it; of a tensor array a list of the entries, None (or a
-    tensor without a value) for those that nothing wrote.
+    """A fetched value as the caller gets it. A tensor array becomes a list of its entries, with
+    None (or a tensor without a value) for entries that nothing wrote.
     """
     kind = type(value)
     if kind is list:
@@ -115,7 +115,7 @@ def entries(array: TensorArray) -> list[Any]:
 
 
 def refuse_lod(name: str) -> EnforceNotMet:
-    """The error for a ragged result that is asked for as an array."""
+    """The error for a ragged result that is fetched as an array."""
     return EnforceNotMet(
         f"Some of your fetched tensors hold LoD information: {name!r} can not be completely cast to"
         " Python ndarray; set the parameter 'return_numpy' as 'False' to get it as a LoDTensor"
@@ -123,9 +123,11 @@ def refuse_lod(name: str) -> EnforceNotMet:
 
 
 def as_numpy(tensor: Any) -> Any:
-    """The array of a tensor that was fetched with return_numpy=False, or of each of a list of them.
+    """The array of a tensor that was fetched with return_numpy=False, or the arrays of a list of
+    them.
 
-    Raises EnforceNotMet for one that holds sequences, FluidTypeError for what is no tensor.
+    Raises EnforceNotMet for a tensor that holds sequences, FluidTypeError for anything but a
+    tensor.
     """
     if isinstance(tensor, list | tuple):
         return [as_numpy(one) for one in tensor]
@@ -141,8 +143,8 @@ def as_numpy(tensor: Any) -> Any:
 
 
 def of_rank(values: Sequence[Any], count: int) -> list[Any]:
-    """What one rank fetches; one of several with a first dimension, so that the ranks' can be
-    concatenated.
+    """The fetches of one rank. If there are several ranks each fetch gets a first dimension, so
+    that the ranks' fetches can be concatenated.
     """
     if count == 1:
         return list(values)

@@ -1,17 +1,17 @@
-"""How far ragged feeds are padded: rows and lengths always, the number of sequences once it varies,
-nothing if an op needs exact sizes. For predictions without sequences, the batch.
+"""Decides how far ragged feeds are padded: rows and lengths always, the number of sequences once it
+varies, nothing if an op needs exact sizes. Predictions without sequences have their batch padded.
 
-A number of sequences is a batch size, which mostly stays the same, and padding it costs time. So
-the first two of a program are taken as they are (the second may be the rest of an epoch); from the
-third on they are padded to a bucket too.
+The number of sequences is the batch size, which mostly stays the same, and padding it costs time.
+So a program's first two batch sizes are not padded (the second may be the rest of an epoch). From
+the third on they are padded to a bucket.
 
-A new bucket costs a compilation, so it has to be used often enough. A batch that fits into sizes
-that are already compiled, and is not much smaller, is padded to them until enough such batches have
-come that sizes of their own pay.
+A new bucket costs a compilation, so it must be used often enough. A batch that is a little smaller
+than sizes that are compiled already is padded to them. After enough such batches it gets a bucket
+of its own.
 
-A server predicts for batches of any size, and each size would be a compilation. So they are padded
-to the sizes that its owner names, or to learnt sizes: the first two as they come, later ones to a
-known size that is at most twice as large, else to a bucket.
+A server predicts on batches of any size, and each size would be compiled. So batches are padded to
+the sizes that you name, or to learnt sizes: the first two sizes are not padded, later ones are
+padded to a known size that is at most twice as large, or else to a bucket.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from ..ops.traits import Sequences
 from .bucketing import batched, bucket, bucketed, form_of
 
 AS_THEY_ARE = 2  # numbers of sequences
-# times as many rows, or as long a sequence, as a bucket of their own has: more is not padded
+# a batch is padded to sizes that are at most so many times those of its own bucket
 ROOM = 2
-PATIENCE = 32  # batches of one bucket that are padded up before it is compiled
+PATIENCE = 32  # batches of a bucket that are padded to larger sizes before the bucket is compiled
 
 
 def inner_levels(step: Step) -> frozenset[str]:
-    """Feeds of several levels that only ops read to whom empty sequences behind the lower levels do
-    no harm (traits.Sequences).
+    """Feeds of several levels whose readers all allow empty sequences behind those of the lower
+    levels (traits.Sequences).
     """
     found = {n for n, v in step.feeds.items() if v.lod_level > 1} - set(step.fetches)
     for _, op in walk.ops(step.desc) if found else ():
@@ -47,8 +47,8 @@ def inner_levels(step: Step) -> frozenset[str]:
 
 
 def goes_by_offsets(step: Step) -> bool:
-    """Whether no op of the step looks at how long the longest sequence may be, so that no program
-    is particular to it.
+    """Whether no op of the step depends on the bound of the longest sequence, so that no executable
+    depends on it either.
     """
     return all(map(_by_offsets, {op.type for _, op in walk.ops(step.desc)}))
 
@@ -64,17 +64,17 @@ def _by_offsets(kind: str) -> bool:
 
 
 class BatchSizes:
-    """The sizes that a prediction's batch is padded up to: those that are named, else learnt."""
+    """The sizes that a prediction's batch is padded up to: the named ones, or else learnt ones."""
 
     def __init__(self, named: tuple[int, ...]) -> None:
         self._named = named
         self._learnt: set[int] = set()
 
     def of(self, count: int) -> int:
-        """The size for a batch of so many rows; its own if it is larger than all that are named."""
+        """The size for a batch of `count` rows; `count` if it exceeds all named sizes."""
         if self._named:
             return min((n for n in self._named if n >= count), default=count)
-        # other threads add some
+        # other threads may add sizes
         near = [n for n in list(self._learnt) if count <= n <= ROOM * count]
         found = min(near) if near else count if len(self._learnt) < AS_THEY_ARE else _up(count)
         self._learnt.add(found)
@@ -82,14 +82,12 @@ class BatchSizes:
 
 
 def _up(count: int) -> int:
-    """The least of 1, 2, 3, 4, 6, 8, 12, ... that is no less."""
+    """The smallest of 1, 2, 3, 4, 6, 8, 12, ... that is at least `count`."""
     return count if count < 4 else bucket(2 * count) // 2
 
 
 class Padding:
-    """What is known of the ragged feeds of one program, by their forms (which of them have which
-    LoD in common).
-    """
+    """The padding of one program's ragged feeds, by their forms (which of them share which LoD)."""
 
     def __init__(
         self,
@@ -99,16 +97,16 @@ class Padding:
         sizes: tuple[int, ...] | None = None,
     ) -> None:
         """batches: feeds without a LoD whose first dimension may be of any size. inner: see
-        inner_levels. by_offsets: see goes_by_offsets. sizes: up to which batches without sequences
-        are padded; () for sizes that are learnt, None for none.
+        inner_levels. by_offsets: see goes_by_offsets. sizes: the sizes that batches without
+        sequences are padded up to; () for learnt sizes, None for no padding.
         """
         self._batch_sizes = None if sizes is None else BatchSizes(sizes)
         self.batches, self.inner, self.by_offsets = batches, inner, by_offsets
-        self._exact: set[Any] = set()  # forms of which some op must see no padding
-        # forms of which some op must know how many sequences there are
+        self._exact: set[Any] = set()  # forms with an op that must see no padding
+        # forms with an op that must know the number of sequences
         self._counted: set[Any] = set()
         self._counts: dict[Any, dict[tuple[int, ...], None]] = {}
-        # of a form: buckets, and how many batches of one were padded up
+        # form -> bucket -> how many of its batches were padded to larger sizes
         self._sizes: dict[Any, dict[tuple[int, ...], int]] = {}
 
     @staticmethod
@@ -117,7 +115,7 @@ class Padding:
         return any(isinstance(v, LoDTensor) for v in values.values())
 
     def packed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values with LoDTensors as a step takes them."""
+        """The values with LoDTensors in the form that a step takes."""
         form = form_of(values)
         if not form:
             return self._batched(values)
@@ -133,7 +131,7 @@ class Padding:
         )
 
     def _batched(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values of a prediction with its batch padded up to a size."""
+        """The values of a prediction with the batch padded up to a size."""
         if self._batch_sizes is None or () in self._exact:
             return values
         names = [n for n, v in values.items() if n in self.batches and isinstance(v, np.ndarray)]
@@ -144,8 +142,8 @@ class Padding:
         return batched(values, names, self._batch_sizes.of(count)) if count else values
 
     def _rooms(self, form: Any, values: Mapping[str, Any]) -> Mapping[str, tuple[int, int]]:
-        """Rows and length of the longest sequence up to which each LoDTensor is padded; {} where
-        some have several levels.
+        """The rows and the longest sequence that each LoDTensor is padded up to; {} if one has
+        several levels.
         """
         ragged = {n: measured(v) for n, v in values.items() if isinstance(v, LoDTensor)}
         if any(len(found.longest) != 1 for found in ragged.values()):
@@ -156,7 +154,7 @@ class Padding:
         )
         own, waits = tuple(n for pair in sizes for n in pair), self._sizes.setdefault(form, {})
         if waits.get(own, 0) < PATIENCE:
-            # other threads add some
+            # other threads may add sizes
             there = [s for s, count in list(waits.items()) if count >= PATIENCE]
             fits = [
                 s for s in there if all(a <= b <= ROOM * a for a, b in zip(own, s, strict=True))
@@ -176,8 +174,8 @@ class Padding:
         return len(counts) > AS_THEY_ARE
 
     def less(self, values: Mapping[str, Any]) -> bool | None:
-        """Pad such feeds less, since an op refused what it was given. True: nothing is padded now;
-        None: nothing was.
+        """Pad such feeds less, because an op refused padded values. Returns True if nothing is
+        padded now, False if less is, None if nothing was padded before.
         """
         form = form_of(values)
         if form in self._exact or not (form or self._batch_sizes):

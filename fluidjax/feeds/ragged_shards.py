@@ -1,5 +1,5 @@
 """Ragged values on a mesh: outside of a step each leaf holds the values of all ranks one after
-another; inside, a rank has its own.
+another; inside, each rank has its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..ops.ragged import Ragged
 
 
 def entered(feed: Mapping[str, Any]) -> dict[str, Any]:
-    """A rank's feeds, whose numbers of sequences came as arrays of one."""
+    """A rank's feeds inside the step; their numbers of sequences arrive as arrays of one element."""
     return {
         n: replace(v, alive=v.alive[0]) if isinstance(v, Ragged) and v.alive is not None else v
         for n, v in feed.items()
@@ -23,7 +23,7 @@ def entered(feed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def left(fetched: Sequence[Any]) -> list[Any]:
-    """A rank's fetches, with a first dimension on every leaf."""
+    """A rank's fetches as they leave the step, with a first dimension on every leaf."""
     return [
         replace(v, alive=v.alive[None]) if isinstance(v, Ragged) and v.alive is not None else v
         for v in fetched
@@ -31,7 +31,7 @@ def left(fetched: Sequence[Any]) -> list[Any]:
 
 
 def of_each(value: Ragged) -> list[Ragged]:
-    """The values of this process's ranks, given what all fetched."""
+    """The values of this process's ranks, given the fetches of all ranks."""
     leaves, form = jax.tree.flatten(value)
     shards = [
         sorted(leaf.addressable_shards, key=lambda s: s.index[0].start or 0) for leaf in leaves

@@ -1,4 +1,4 @@
-"""Stacks the feeds of several steps into the form that one scan takes."""
+"""Stacks the feeds of several steps for one scan."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Check = Callable[[Any], Any]
 def stacked_feeds(
     feeds: Any, check: Check, pack: Check
 ) -> tuple[dict[str, Any], int, dict[str, Any]]:
-    """The feeds of several steps, checked, with a leading dimension of steps; how many these are;
-    and the first as it was fed.
+    """The checked feeds of several steps with a leading dimension of steps, the number of steps,
+    and the first feed as it was fed.
 
-    feeds: a dict for each step, or one dict of arrays that have that dimension. check, pack: a
-    feed as one step checks it, and as it takes it then. LoDTensors are
-    padded up to the largest of their buckets. Raises FeedError for feeds that are none or of
-    different shapes, UnsupportedError for those that a scan cannot take, and what the checks of a
-    feed raise.
+    feeds: a dict for each step, or one dict of arrays that have a leading dimension of steps.
+    check: checks the feed of one step. pack: converts it to the form that the step takes.
+    LoDTensors are padded up to the largest of their buckets. Raises FeedError if there are no feeds
+    or their shapes differ, UnsupportedError for feeds that a scan cannot take, and the errors of
+    `check`.
     """
     if isinstance(feeds, Mapping):
         counts = {np.shape(v)[0] if np.ndim(v) else 0 for v in feeds.values()}
@@ -62,7 +62,7 @@ def _shapes(feed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _widened(name: str, values: Sequence[Any]) -> Ragged:
-    """Ragged feeds of several steps in one form: the largest buckets of rows and of the longest
+    """The ragged feeds of several steps, padded to the largest buckets of their rows and longest
     sequences.
     """
     sequences = {tuple(level.shape[0] - 1 for level in v.offsets) for v in values}
@@ -87,13 +87,13 @@ def _widened(name: str, values: Sequence[Any]) -> Ragged:
 
 
 def each_step(value: Any, count: int) -> Any:
-    """A fetched value of all steps; of ragged ones and of tensor arrays a list of the values."""
+    """The values of one fetch in all steps: stacked, or a list for ragged values and tensor arrays."""
     apart = isinstance(value, Ragged) or is_array(value)
     return [jax.tree.map(lambda a, k=k: a[k], value) for k in range(count)] if apart else value
 
 
 def _stacked(name: str, feeds: Sequence[Mapping[str, Any]]) -> Any:
-    """One feed of all steps; of one that decides sizes the one value."""
+    """The values of one feed in all steps, stacked; the one value of a feed that decides sizes."""
     if isinstance(feeds[0][name], Ragged):
         return _widened(name, [f[name] for f in feeds])
     if not isinstance(feeds[0][name], Fixed):
@@ -101,7 +101,7 @@ def _stacked(name: str, feeds: Sequence[Mapping[str, Any]]) -> Any:
     other = next((f[name] for f in feeds if f[name] != feeds[0][name]), None)
     if other is not None:
         raise UnsupportedError(
-            f"run_steps takes one value of {name!r}, since it decides sizes, but is fed"
-            f" {shown(feeds[0][name].array)} and {shown(other.array)}; call run for each step"
+            f"run_steps takes one value of {name!r}, which decides sizes, but is fed "
+            f"{shown(feeds[0][name].array)} and {shown(other.array)}; call run for each step"
         )
     return feeds[0][name]

@@ -1,8 +1,7 @@
-"""Programs that cannot be traced as one step, run in parts: compiled segments, and ops that the
-host runs between them.
+"""Runs programs that cannot be traced as one step, as compiled segments with ops between them that
+the host runs.
 
-cuts.py divides a program at the ops that cannot be traced where they stand, segments.py compiles
-one part, and run.py runs the parts in order and drives the loops. The scope changes at the end
-alone. explain.py says for every op whose sizes depend on data which way it takes
-(``program.explain()``).
+cuts.py divides a program at the ops that cannot be traced in their place, segments.py compiles one
+segment, and run.py runs the segments in order and drives the loops. The scope changes only at the
+end. explain.py reports how each op with sizes that depend on data is run (``program.explain()``).
 """

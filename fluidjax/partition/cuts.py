@@ -1,11 +1,11 @@
-"""Where to cut a program that cannot be traced as one step, into compiled segments and ops that
-Python runs between them.
+"""Divides a program that cannot be traced as one step into compiled segments and ops that Python
+runs between them.
 
-Tracing finds the ops that cannot be traced: an op objects (errors.NotOneStep). From then on the
-host runs it, or, if it is an op of arrays, a segment begins with it, so that its inputs exist and
-show their sizes. The host also runs ops with such an op in a block, ops that keep or read its step
-scopes, and ops that handle arrays between segments. Everything else stays in segments that are as
-large as possible.
+Tracing finds the ops that cannot be traced: such an op raises errors.NotOneStep. From then on the
+host runs it. If the op computes on arrays, a segment begins with it instead, so that the sizes of
+its inputs are known. The host also runs ops with such an op in a block, ops that keep or read its
+step scopes, and ops that handle arrays between segments. Everything else stays in segments that are
+as large as possible.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ..ops.traits import Runs
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Ops of a block that are compiled together. reads: what they take from before; results: what
-    others want of them.
+    """Ops of a block that are compiled together. reads: the variables that they read from earlier
+    ops; results: the variables that later ops read.
     """
 
     ops: tuple[OpDesc, ...]
@@ -36,15 +36,13 @@ Part = Piece | OpDesc
 
 
 def by_python(op: OpDesc) -> bool:
-    """Whether Python can run the op by itself: a control op, or one that says how (trait
-    `hosted`).
-    """
+    """Whether the host can run the op: a control op, or an op with the trait `hosted`."""
     return lookup(op.type).fn is None or traits(op.type).hosted is not None
 
 
 class Cuts:
-    """The parts of a program. reasons: the uids of ops that cannot be traced where they stand, and
-    why, in words.
+    """The partition of a program. reasons: the uids of ops that cannot be traced in their place ->
+    the reason.
     """
 
     def __init__(self, step: Step, reasons: Mapping[int, str]) -> None:
@@ -104,7 +102,7 @@ class Cuts:
 
     @cached_property
     def acting(self) -> frozenset[int]:
-        """The uids of the ops that do something outside of the step, and of those that hold
+        """The uids of the ops with an effect outside of the step, and of the control ops around
         them.
         """
         acts = {op.uid for op in self._every if traits(op.type).runs is Runs.EFFECT}
@@ -115,9 +113,7 @@ class Cuts:
 
     @cached_property
     def varying(self) -> frozenset[str]:
-        """Variables that loops driven by the host write, so that each iteration has other
-        values.
-        """
+        """Variables that loops driven by the host write, so their values differ between iterations."""
         loops = [op for op in self._every if op.uid in self.hosted and op.blocks]
         return frozenset(n for op in walk.below(self.desc, loops) for n in op.writes)
 
@@ -141,7 +137,7 @@ class Cuts:
         return self._parts[idx]
 
     def divided(self, idx: int, ops: Iterable[OpDesc]) -> list[Part]:
-        """Ops of a block as parts."""
+        """The ops of a block as parts."""
         found: list[Part] = []
         run: list[OpDesc] = []
 
@@ -164,7 +160,7 @@ class Cuts:
         return found
 
     def refine(self, uid: int, why: str) -> bool:
-        """Cut at one more op. False where it is cut there already."""
+        """Cut at one more op. False if there is a cut already."""
         if uid in self.reasons:
             return False
         self.reasons[uid] = why
@@ -178,7 +174,7 @@ class Cuts:
         first, written = walk.uses(self.desc, ops, carried)
         local = self.desc.blocks[idx].vars if idx else {}
         kept = set(self.step.fetches) | set(self.step.writes)
-        # what the op of a gradient block reads by the names of its variables
+        # the op of a gradient block reads these variables by name
         if idx and self.desc.blocks[idx].forward >= 0:
             kept.update(n for n in written if n.endswith(GRAD))
         results = [n for n in written if n != EMPTY and (

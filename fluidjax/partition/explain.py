@@ -1,4 +1,4 @@
-"""How each size that depends on data is handled in a compiled step, and why:
+"""Reports how a compiled step handles each size that depends on data, and why:
 ``program.explain()``.
 """
 
@@ -25,8 +25,8 @@ WAYS = ("static", "specialised", "bounded", "cut")
 
 
 class Sized(NamedTuple):
-    """One op whose sizes depend on data. block: where it stands. way: one of WAYS. loc: the user's
-    line, if it is known.
+    """One op whose sizes depend on data. block: the index of its block. way: one of WAYS. loc: the
+    user's line, if known.
     """
 
     block: int
@@ -75,8 +75,8 @@ def explained_sizes(needs: SizeNeeds, feed: Mapping[str, Any] | None = None) -> 
 
 
 def explained_cut(desc: ProgramDesc, feed: Mapping[str, Any]) -> Iterator[Sized]:
-    """The first op at which a step that is traced for such feeds cannot go on, if there is one:
-    what is done there, and why.
+    """The first op that cannot be traced for such feeds, if there is one: how it is run instead,
+    and why.
     """
     block = desc.blocks[0]
     read = {n for op in block.ops for n in op.reads}
@@ -121,7 +121,7 @@ def explained_cut(desc: ProgramDesc, feed: Mapping[str, Any]) -> Iterator[Sized]
         )
         yield Sized(idx, op.type, op.loc or None, way, reason)
     except FluidError:
-        return  # running tells it
+        return  # only a run can tell
 
 
 def _way(op: OpDesc, needs: SizeNeeds, feed: Mapping[str, Any]) -> tuple[str, str] | None:

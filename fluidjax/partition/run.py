@@ -1,5 +1,5 @@
-"""Runs a program that is cut: Python goes through its parts and drives its loops, and the scope
-changes at the end alone.
+"""Runs a program in segments: Python runs the parts in order and drives the loops. The scope
+changes only at the end.
 """
 
 from __future__ import annotations
@@ -52,26 +52,26 @@ class HostedCall(ControlCall):
 
 
 class CutStep:
-    """A step in segments. It finds out where to cut as it goes."""
+    """A step in segments. It finds the cuts as it runs."""
 
     def __init__(self, step: Step, made: list[Compilation] | None = None) -> None:
-        """made: where reports of what is compiled are kept."""
+        """made: the list that compilation reports are added to."""
         self.step, self.cuts, self.objections = step, Cuts(step, {}), Objections()
         self._made: list[Compilation] = [] if made is None else made
         self._segments: dict[Piece, Segment] = {}
         self._by_ops: dict[tuple[int, ...], Segment] = {}
-        # where sizes are open: the steps that are cut, at the sizes fed so far
+        # for a program with open sizes: its steps in segments, by the sizes fed so far
         self._at_sizes: dict[Step, CutStep] = {}
 
     def refine(self, why: NotOneStep) -> bool:
-        """Cut at the op that objects. False where nothing more can be cut there."""
+        """Cut at the op that raised. False if nothing more can be cut there."""
         first = next(iter(str(why).splitlines()), "")
         return why.uid is not None and self.cuts.refine(why.uid, first)
 
     def run(
         self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any
     ) -> tuple[dict[str, Any], list[Any]]:
-        """The written variables and the fetches of one step. Raises what its ops object to."""
+        """The written variables and the fetches of one step. Raises the errors that its ops detect."""
         closed = self.step.closed(state, feed)
         if closed is self.step:
             return self._once(state, feed, key)
@@ -80,7 +80,7 @@ class CutStep:
         return self._at_sizes[closed]._once(state, feed, key)
 
     def for_step(self, step: Step) -> CutStep:
-        """This for another step."""
+        """The same partition for another step."""
         return CutStep(step, self._made)
 
     def _once(
@@ -112,11 +112,11 @@ class CutStep:
                 return changed, values
 
     def begin(self, key: Any) -> PartitionRun:
-        """One run, from its first op on."""
+        """Begin one run at its first op."""
         return PartitionRun(self, key)
 
     def segment(self, piece: Piece) -> Segment:
-        """The compiled piece; an equal one of an earlier division serves too."""
+        """The compiled segment; an equal one of an earlier partition is reused."""
         found = self._segments.get(piece)
         if found is None:
             key = tuple(op.uid for op in piece.ops)
@@ -133,7 +133,7 @@ class CutStep:
 
 
 class PartitionRun:
-    """One run of a step that is cut."""
+    """One run of a step in segments."""
 
     def __init__(self, cut: CutStep, key: Any) -> None:
         self._cut, self._key, self._acted = cut, key, False
@@ -143,8 +143,8 @@ class PartitionRun:
         self._go(idx, self._cut.cuts.parts(idx), env, path)
 
     def _go(self, idx: int, parts: Sequence[Part], env: Env, path: tuple[int, ...]) -> None:
-        """Run parts of a block; those that are left are divided anew where one of them has found a
-        further cut.
+        """Run parts of a block. If one of them finds a further cut, the remaining parts are divided
+        anew.
         """
         cuts = self._cut.cuts
         for at, part in enumerate(parts):
@@ -160,8 +160,8 @@ class PartitionRun:
                 return self._go(idx, cuts.divided(idx, left), env, path)
 
     def _piece(self, idx: int, piece: Piece, env: Env, path: tuple[int, ...]) -> None:
-        """Run a segment. One that cannot be traced cuts the program anew, and nothing of it has run
-        before.
+        """Run a segment. If the segment cannot be traced, the program is cut anew; nothing of the
+        segment has run by then.
 
         The run then starts again, because earlier segments may have dropped values that the new
         ones need. It goes on from here only if it already had an effect outside (a print, a call of
@@ -183,7 +183,7 @@ class PartitionRun:
         self._acted = self._acted or (not op.blocks and op.uid in self._cut.cuts.acting)
         definition = lookup(op.type)
         lower, hosted = definition.control.lower, definition.traits.hosted
-        if lower is None and hosted is None:  # it adds arrays up
+        if lower is None and hosted is None:  # it sums arrays
             run_op(op, env, self.context, ())
             return
         with described(op):
@@ -197,9 +197,7 @@ class PartitionRun:
 
 
 def store(scope: Scope, changed: Mapping[str, Any]) -> None:
-    """The written variables become what the scope shows, all or none, between two steps of
-    others.
-    """
+    """Store the written variables in the scope, all or none, between two steps of other programs."""
     arrays = {n: v.rows if isinstance(v, Ragged) else v for n, v in changed.items()}
     values = {n: v if isinstance(v, jax.Array) else np.asarray(v) for n, v in arrays.items()}
     lods = {
@@ -220,7 +218,7 @@ def store(scope: Scope, changed: Mapping[str, Any]) -> None:
 
 
 def with_lod(step: Step, scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
-    """The state with the LoD of those variables that an op of the host reads (trait `hosted`)."""
+    """The state with the LoD of variables that an op on the host reads (trait `hosted`)."""
     read = {n for op in step.ops if traits(op.type).hosted is not None for n in op.reads}
     lods = {
         n: var.lod

@@ -1,4 +1,4 @@
-"""One segment of a program that is cut, as a compiled function of the values that it reads."""
+"""One segment of a partitioned program, as a compiled function of the values that it reads."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from .cuts import Cuts, Piece
 
 
 class Segment:
-    """A piece, compiled for every form of its values. Known constants go in and come out as such
-    (Fixed).
+    """A segment, compiled for every form of its values. Known constants are passed and returned as
+    Fixed.
 
-    log: is called with each compilation.
+    log: called with each compilation.
     """
 
     def __init__(
         self, piece: Piece, cuts: Cuts, objections: Objections, log: Callable[[Compilation], None]
     ) -> None:
         self.piece, self._cuts, self._objections, self._log = piece, cuts, objections, log
-        self._forms: list[Mapping[str, str]] = []  # of the values that it was compiled for
+        self._forms: list[Mapping[str, str]] = []  # the forms that it was compiled for
         self._traced_at: float | None = None
-        self._meanwhile = contextlib.ExitStack()  # open during a call
+        self._meanwhile = contextlib.ExitStack()  # set during a call
         self._pairs = pair_gradients(piece.ops)
         self._varying = cuts.varying
         self.deciding = _deciding(piece.ops[0]) if piece.ops[0].uid in cuts.reasons else frozenset()
@@ -56,12 +56,12 @@ class Segment:
         self._run = jax.jit(named(self._traced, name))
 
     def serves(self, other: Segment) -> bool:
-        """Whether it does what another segment of the same ops does."""
+        """Whether it computes the same as another segment of the same ops."""
         mine, its = ((s.piece.reads, s.piece.results, s._exact, s._varying) for s in (self, other))
         return mine == its
 
     def run(self, env: Env, key: Any, path: tuple[int, ...]) -> None:
-        """Run the ops in `env`, whose values are there. key: the step's. path: the iterations of
+        """Run the ops on the values of `env`. key: the step's random key. path: the iterations of
         the loops around it.
         """
         given = {n: self._given(n, env[n], env) for n in self.piece.reads if n in env}
@@ -81,9 +81,7 @@ class Segment:
             env[WORD], env[MISSING] = word
 
     def _called(self, given: Mapping[str, Any], *others: Any) -> Any:
-        """The function's results. A compilation for the call is shown while it lasts, and
-        reported.
-        """
+        """The function's results. A compilation for the call is shown while it runs, and reported."""
         began, self._traced_at = time.perf_counter(), None
         with contextlib.ExitStack() as self._meanwhile:
             made = self._run(given, *others)
@@ -156,7 +154,7 @@ class Segment:
 
 
 def _deciding(op: OpDesc) -> frozenset[str]:
-    """The inputs that decide the op's sizes."""
+    """The inputs that decide the sizes of the op's outputs."""
     sizes, chosen = traits(op.type).sizes, traits(op.type).chosen
     needed = [op.input(slot)[i] for slot, i in sizes.needed(op)] if sizes is not None else []
     return frozenset(

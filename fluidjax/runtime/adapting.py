@@ -1,5 +1,5 @@
-"""Other plans for a step that cannot be traced as planned: feeds as constants, exact sizes, bounds
-of loops, and last of all a partition into segments.
+"""Other plans for a step that cannot be traced as planned: feeds as constants, exact sizes, bounded
+loops and, as a last resort, a partition into segments.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .plan import StepPlan
 def adapted(
     plan: StepPlan, padding: Padding, recompiles: Recompiles, values: Any, why: NotOneStep
 ) -> StepPlan | None:
-    """The plan by which such feeds run from now on; None if nothing is left to try. It is the same
-    one where `padding` has learnt to pad them less.
+    """The plan by which such feeds run from now on; None if nothing is left to try. The plan itself
+    is returned if `padding` now pads them less.
     """
     if isinstance(why, MixesRows):
         found = _padded_less(plan, padding, recompiles, values, why)
@@ -35,8 +35,8 @@ def adapted(
     if plan.shared and isinstance(why, MixesRows):
         note(
             why,
-            "in a job of several processes sequences are padded to sizes in common, so pad them to"
-            " one length yourself",
+            "in a job of several processes all sequences are padded to common sizes, so pad them "
+            "to one length yourself",
         )
     return _cut(plan, recompiles, why)
 
@@ -44,7 +44,7 @@ def adapted(
 def _padded_less(
     plan: StepPlan, padding: Padding, recompiles: Recompiles, values: Any, reason: MixesRows
 ) -> StepPlan | None:
-    """None if such feeds are not padded at all, and no feed says the sizes."""
+    """The plan with less padding; None if such feeds are not padded and no feed decides sizes."""
     if isinstance(values, tuple):
         now, some = plan, False
         for one in values:
@@ -63,8 +63,8 @@ def _padded_less(
 
 
 def _chosen(plan: StepPlan, reason: MixesRows) -> StepPlan | None:
-    """With the feeds that choose rows (trait `chosen`) as constants. None if they are, or
-    are none.
+    """The plan with the feeds that choose rows (trait `chosen`) as constants; None if they are
+    constants already, or if there are no such feeds.
     """
     choices = plan.step.sizes.choices
     if plan.step.exact or not any(c.by_feeds for c in choices):
@@ -75,8 +75,8 @@ def _chosen(plan: StepPlan, reason: MixesRows) -> StepPlan | None:
 
 
 def _counted(plan: StepPlan, why: NotOneStep) -> StepPlan | None:
-    """With a loop bounded by a bucket that a fed number lies in, or else with the feeds that say
-    its count as constants.
+    """The plan with a loop bounded by the bucket of a fed number, or with the feeds that decide its
+    iteration count as constants; None if neither is possible.
     """
     step = plan.step
     op = next((o for _, o in walk.ops(step.desc) if o.uid == why.uid), None)
@@ -100,7 +100,7 @@ def _needs(sizes: SizeNeeds, op: OpDesc) -> Any:
 
 
 def _cut(plan: StepPlan, recompiles: Recompiles, why: NotOneStep) -> StepPlan | None:
-    """In segments. None on several devices, and where it is cut already."""
+    """The plan in segments; None on several devices, or if the plan has segments already."""
     if plan.where.count != 1 or plan.cutting is not None or why.uid is None:
         return None
     cutting = CutStep(plan.step, recompiles.reasons.made)

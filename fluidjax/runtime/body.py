@@ -32,10 +32,10 @@ from .plan import StepPlan
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """The function of a plan under a policy. layouts: how its state is packed. own: variables of
-    which every rank has its own value. objections: the table that gives the step's words a meaning.
-    recompiles: counts every trace. finite: gets, during a trace, the values that the NaN check
-    looks at.
+    """The function of a plan under a policy. layouts: how its state is packed. own: variables with
+    a value of their own on each rank. objections: the table of the messages for the step's words.
+    recompiles: counts every trace. finite: collects, during a trace, the values that the NaN check
+    inspects.
     """
 
     plan: StepPlan
@@ -48,10 +48,10 @@ class Body:
 
     def jitted(self, kind: Kind) -> Any:
         """A jitted ``(mutable, constant, feed, seed, step) -> (mutable, extra, fetches, word[,
-        finite])``, of which nothing is compiled yet.
+        finite])``, not compiled yet.
 
-        word: what ops object to (lower/checks.py), None where none can; then `mutable` holds the
-        values from before the step.
+        word: the errors that ops detected (lower/checks.py); None if no op can detect one. After an
+        error `mutable` holds the values from before the step.
 
         If the ranks take turns, `feed` is a tuple of each rank's feed, and `fetches` has a list for
         each rank.
@@ -77,7 +77,9 @@ class Body:
         return jax.jit(body, **options)
 
     def _spmd(self, body: Any, kind: Kind, options: Mapping[str, Any]) -> Any:
-        """`body` run by every device of the mesh on its part of the feed, at once."""
+        """A function that runs `body` on all devices of the mesh at once, each on its part of the
+        feed.
+        """
         assert isinstance(self.plan.where, Mesh)
         mutable, constant = (
             [OWN if own else REPLICATED for own in layout.own] for layout in self.layouts
@@ -101,7 +103,7 @@ class Body:
         )
 
     def _homes(self, kind: Kind) -> Any:
-        """Where the results of a step on several devices belong: the state where it was."""
+        """The shardings of a step's results on several devices; the state keeps its sharding."""
         if not isinstance(self.plan.where, Mesh | Spanning):
             return None
         homes = [
@@ -111,7 +113,7 @@ class Body:
 
     @cached_property
     def _created(self) -> tuple[str, ...]:
-        """Variables that the step writes and that the layouts do not hold."""
+        """Variables that the step writes and the layouts do not contain."""
         layout = self.layouts[0]
         known = {*layout.singles, *(n for p in layout.packs for n in p.names)}
         return tuple(n for n in self.plan.written if n not in known)
@@ -120,14 +122,12 @@ class Body:
         return {**self.layouts[0].unpack(mutable, row), **self.layouts[1].unpack(constant, row)}
 
     def _split(self, state: Mapping[str, Any], constant: Any) -> tuple[list[Any], dict[str, Any]]:
-        """The mutable group as it travels on, and the variables that the step made for the first
-        time.
-        """
+        """The mutable group as the next step takes it, and the variables that the step created."""
         taken = {id(v) for v in jax.tree.leaves(constant)}
         own: dict[str, Any] = {}
         for name in self.plan.written:
             if name in state:
-                # Two names may not share one buffer: the next step donates it.
+                # Two names must not share one buffer, because the next step donates it.
                 own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
                 taken.add(id(state[name]))
         extra = {n: own[n][None] if n in self.own else own[n] for n in self._created if n in own}
@@ -145,8 +145,8 @@ class Body:
         watch: Any = None,
         nested: bool = False,
     ) -> tuple[dict[str, Any], list[Any], Any]:
-        """The state after a step (the old state if an op objects), the fetches of this rank, and
-        the word (or None).
+        """The state after a step (the old state if an op detects an error), the fetches of this
+        rank, and the word (or None).
         """
         target = replace(self.policy.target, nested=nested)
         state, values, word = self.plan.step.run(
@@ -163,12 +163,12 @@ class Body:
         state: Mapping[str, Any] = old
         if fetched is None:
             state, fetched, word = self._run(old, feed, key, rank)
-        self.recompiles.add(feed)  # now that no op refused it
+        self.recompiles.add(feed)  # after the trace, because an op may refuse the step
         return *self._split(state, constant), fetched, word
 
     def _by_samples(self, state: dict[str, Any], feed: Mapping[str, Any]) -> list[Any] | None:
-        """What a prediction fetches, made one sample after another; None where that does not pay,
-        or rows are not independent.
+        """The fetches of a prediction, computed sample by sample; None if that is not faster or if
+        rows are not independent.
         """
         plan = self.plan
         if not plan.reads_only or type(plan.where) is not OneDevice:

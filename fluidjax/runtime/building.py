@@ -27,7 +27,7 @@ def build(
 ) -> Executable:
     """Compile a call for arguments like these.
 
-    refuse: where a fetch has a LoD, makes the error that is raised instead, of its name.
+    refuse: given the name of a fetch that has a LoD, makes the error that is raised instead.
     """
     with waiting(f"compiling a step of {len(compiled.step.ops):,} ops"):
         fn, times = compiled.function(kind), [time.perf_counter()]
@@ -59,10 +59,10 @@ def build(
 
 
 def compile_lowered(lowered: Any) -> None:
-    """lowered.compile(), of which Ctrl-C stays a KeyboardInterrupt.
+    """lowered.compile(), in which Ctrl-C raises KeyboardInterrupt.
 
-    From jax 0.12 on Python visits a module's operations to make a cache's key; what is raised there
-    arrives as the text of a RuntimeError.
+    From jax 0.12 on, Python code visits a module's operations to make a cache key. An exception
+    raised there arrives as the text of a RuntimeError.
     """
     try:
         lowered.compile()

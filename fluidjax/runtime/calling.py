@@ -1,5 +1,5 @@
-"""Calls a compiled step. Whatever happens during the call, the scope shows either the state before
-it or the state after it.
+"""Calls a compiled step. The scope always shows either the state before the call or the state after
+it, even if the call fails or is interrupted.
 
 This holds across threads too: a call that changes variables is made during their turn (turns.py),
 which the caller has taken.
@@ -30,17 +30,18 @@ from .raising import ended
 
 
 class Overtaken(Exception):
-    """Another thread has changed something meanwhile; nothing has happened."""
+    """Another thread changed the state in the meantime; the call had no effect."""
 
 
 def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], numpy: bool) -> Any:
-    """The result of a call of the step, whose state is the scope's from now on. inputs: what it is
-    given besides its state.
+    """Calls the step, stores its new state in the scope and returns its result. inputs: the
+    arguments besides the state.
 
-    A step that donates is called so that its result is kept even if Ctrl-C arrives during the call.
+    A call of a step that donates keeps its result even if Ctrl-C arrives during the call:
     list.extend appends the result before the interpreter looks for signals, and the call itself
-    runs in C once it is compiled. A first call is compiled beforehand (Ctrl-C stops that at no
-    loss) and then run with SIGINT held back, as is a call that creates variables.
+    runs in C once it is compiled. A first call is compiled beforehand (Ctrl-C stops that without
+    loss) and then run with SIGINT held back. A call that creates variables is run with SIGINT held
+    back too.
     """
     with compiled.lock:
         buffers = compiled.bind(scope)
@@ -72,7 +73,7 @@ def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], 
 def again(
     compiled: Compiled, made: Executable, buffers: StateBuffers, inputs: tuple[Any, ...]
 ) -> Any:
-    """`call` of what needs nothing but to be called, with its turn. Raises Overtaken."""
+    """`call` for a step that needs no preparation; takes the turn itself. Raises Overtaken."""
     fn = made.use()
     if fn is None:
         raise Overtaken
@@ -82,7 +83,7 @@ def again(
         for turn in buffers.turns:
             if turn.waiting:
                 turn.let_pass()
-        # of one turn, as nearly always: `held`, a microsecond shorter
+        # nearly always one turn: the same as `held`, but a microsecond faster
         if len(buffers.locks) == 2:
             with buffers.locks[0], buffers.locks[1]:
                 return _advanced(fn, buffers, inputs)
@@ -96,22 +97,20 @@ def _advanced(fn: Any, buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
 
 
 def donated(fn: Any, buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
-    """The result of a step that is given the state, which is the state of the next one; in its
-    turn.
-    """
+    """The result of a step that donates its state. The caller holds the turn."""
     cell, (feed, seed, step) = buffers.cell, inputs
-    # in C from the look at the arguments to the result's place: Ctrl-C finds the state before or
-    # the one after
+    # All of this runs in C, so Ctrl-C finds the state before the step or the state after it.
     cell.extend(map(fn, (cell[-1][0],), (buffers.constant,), (feed,), (seed,), (step,)))
     del cell[:-1]
     return cell[-1]
 
 
 def undonated(run: Callable[..., Any], buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
-    """The result of a step that leaves the arrays that it reads as they are, and so needs no turn
-    for those of others.
+    """The result of a step that does not donate. It needs no turn for variables that other programs
+    write.
 
-    If a step of another thread was given one of them meanwhile, it runs again, on copies.
+    If a step of another thread has donated one of these arrays in the meantime, the step runs again
+    on copies.
     """
     mutable, constant = buffers.arrays
     try:
@@ -127,7 +126,7 @@ def _ended(fn: Any, *args: Any) -> Any:
 
 
 def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
-    """Run a startup program op by op, and store what it makes; returns the fetches."""
+    """Run a startup program op by op and store the variables that it creates; returns the fetches."""
     assert compiled.plan.alone is not None
     with compiled.lock, CACHE.keeping_all():
         made, fetched = compiled.plan.alone.run(KnownKey.of(seed).fold_in(step))
@@ -145,8 +144,9 @@ def run_cut(
     key: tuple[int, int],
     numpy: bool,
 ) -> list[Any]:
-    """The fetches of one run of a program that is cut, or that a profile times; one thread's after
-    another's. key: the seed and the step's number. numpy: refuse those that have a LoD.
+    """The fetches of one run of a program in segments, or of a program that is profiled. Threads
+    run one after another. key: the seed and the step's number. numpy: refuse fetches that have a
+    LoD.
     """
     random = jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.step.random else None
     with compiled.lock:
@@ -160,14 +160,14 @@ def run_cut(
 
 
 def _refuse_lod_of(name: str | None) -> None:
-    """Raises FetchError for a fetch that has a LoD; None: there is none."""
+    """Raises FetchError if the name of a fetch with a LoD is given; None means there is none."""
     if name is not None:
         raise refuse_lod(name)
 
 
 def _keep(buffers: StateBuffers, scope: Scope, result: Any, compiled: Compiled) -> None:
-    """Show in the scope the variables that a step has created; not if an op objected, for which
-    this waits.
+    """Show in the scope the variables that a step has created, unless an op detected an error; this
+    waits for the step to find out.
     """
     objected = result[3] is not None and bool(np.asarray(result[3])[0])
     buffers.keep()

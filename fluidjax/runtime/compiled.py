@@ -1,5 +1,5 @@
-"""One program, compiled for a set of fetches on a device or several: the jitted step and what
-surrounds it.
+"""One program, compiled for a set of fetches on one or several devices: the jitted step, its
+executables and its state.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ from .plan import StepPlan
 class Compiled:
     """A jitted step over the buffers of its state.
 
-    plan: what it was made from. policy: what suits its compiler. recompiles: counts every
-    signature. compilations: what was compiled. objections: what its words speak of. padding: of its
-    ragged feeds. lock: held while something here is decided or compiled. layouts: how its state
-    travels, once that is known, of these `shapes`. own: variables of which every rank has its own
-    value. agreed: signatures of feeds that the processes of a job have compared.
+    plan: the plan that it was made from. policy: the tuning for its compiler. recompiles: counts
+    every signature. compilations: the reports of what was compiled. objections: the messages for
+    its words. padding: the padding of its ragged feeds. lock: held while something here is decided
+    or compiled. layouts: how its state is packed, once that is known, for these `shapes`. own:
+    variables with a value of their own on each rank. agreed: signatures of feeds that the processes
+    of a job have compared.
     """
 
     def __init__(self, plan: StepPlan, recompiles: Recompiles) -> None:
@@ -73,8 +74,8 @@ class Compiled:
         self.own: frozenset[str] = frozenset()
         self.agreed: frozenset[Any] = frozenset()
         self.executables = Executables(plan.max_executables)
-        self._fitted = False  # whether the policy is the one for what was fed first
-        self._fresh: Any = None  # the types that the layouts were planned for
+        self._fitted = False  # whether the policy has been fitted to the first feed
+        self._fresh: Any = None  # types for which the layouts were planned
         self._last: Any = lambda: None  # a weak reference to the buffers that were bound last
         self._take_sizes()
 
@@ -91,17 +92,13 @@ class Compiled:
         return self.plan.fetches
 
     def again(self) -> Compiled:
-        """The same step, for the same feeds and fetches, of which nothing is bound, traced or
-        compiled yet.
-        """
+        """The same step for the same feeds and fetches, with nothing bound, traced or compiled yet."""
         other = Compiled(self.plan, self.recompiles)
         other.policy, other._fitted, other.padding = self.policy, self._fitted, self.padding
         return other
 
     def adapt(self, values: Any, why: NotOneStep) -> bool:
-        """Have the step run such feeds in another way from now on. False if nothing is left to
-        try.
-        """
+        """Run the step on such feeds in another way from now on. False if nothing is left to try."""
         with self.lock:
             found = adapted(self.plan, self.padding, self.recompiles, values, why)
             if found is None:
@@ -115,7 +112,7 @@ class Compiled:
         self.recompiles.deciders.update((n, first_use(needs, n)) for n in self.plan.fixed)
 
     def agree(self, signature: Any) -> None:
-        """The processes have compared feeds of this signature."""
+        """Note that the processes have compared feeds of this signature."""
         self.agreed |= {signature}
 
     def report(self, made: Compilation) -> None:
@@ -124,9 +121,7 @@ class Compiled:
         record(self.compilations, made, self.step)
 
     def fit(self, feed: Any) -> None:
-        """Before anything is compiled: have the policy be the one for a step that is fed so
-        first.
-        """
+        """Fit the policy to the first feed; called before anything is compiled."""
         with self.lock:  # the first of several threads decides
             if not self._fitted:
                 self._fitted = True
@@ -135,19 +130,19 @@ class Compiled:
                     self.policy = self.policy.fitted(self.step.desc, self.step.ops, batch)
 
     def packed(self, values: Any) -> Any:
-        """Checked values as the step takes them."""
+        """Checked values in the form that the step takes."""
         return self.plan.packed(values, self.padding)
 
     # -- state -------------------------------------------------------------------------------------
 
     @property
     def buffers(self) -> StateBuffers | None:
-        """The buffers that were bound last, in whatever scope."""
+        """The buffers that were bound last, in any scope."""
         found: StateBuffers | None = self._last()
         return found
 
     def bound(self, scope: Scope) -> StateBuffers | None:
-        """The buffers of this program's state in `scope`, if they are what the scope shows."""
+        """The buffers of this program's state in `scope`, if the scope's variables point to them."""
         found: StateBuffers | None = scope.bound.get(self)
         return (
             found
@@ -156,12 +151,12 @@ class Compiled:
         )
 
     def in_force(self, scope: Scope) -> bool:
-        """Whether the buffers of this program's state are what `scope` shows."""
+        """Whether the variables of `scope` point to the buffers of this program's state."""
         return self.bound(scope) is not None
 
     def turns(self, scope: Scope) -> list[Turn]:
-        """Whose turns a run takes: of the variables that it writes; of all, if Python goes through
-        its parts, or on a mesh.
+        """The turns that a run takes: those of the variables that it writes; those of all its
+        variables if the host runs it in segments, or on a mesh.
         """
         buffers = self.bound(scope)
         if buffers is not None and self.plan.cutting is None:
@@ -177,8 +172,8 @@ class Compiled:
         )
 
     def bind(self, scope: Scope) -> StateBuffers:
-        """The buffers of this program's state in `scope`; made from the scope's variables where
-        they are not in force.
+        """The buffers of this program's state in `scope`; made from the scope's variables if there
+        are none in force.
         """
         buffers = self.bound(scope)
         if buffers is not None and (not borrows(self.where) or buffers.borrowed.stands()):
@@ -213,8 +208,8 @@ class Compiled:
         return buffers
 
     def plan_layouts(self, shapes: Mapping[str, Any]) -> tuple[StateLayout, StateLayout]:
-        """Decide how state of these shapes and dtypes travels: what the step writes, and what it
-        only reads.
+        """Plan the layouts of state of these shapes and dtypes: one for the variables that the step
+        writes, one for those that it only reads.
         """
         self.shapes, mutable = shapes, {n: shapes[n] for n in self.plan.written if n in shapes}
         constant = {n: v for n, v in shapes.items() if n not in mutable}
@@ -234,10 +229,11 @@ class Compiled:
         feed: Mapping[str, jax.ShapeDtypeStruct],
         platform: str | None = None,
     ) -> jax.stages.Lowered:
-        """The step, traced for values of these types: nothing is bound, compiled or run. On a mesh
-        the state's are those of one rank.
+        """The step, traced for values of these types; nothing is bound, compiled or run. On a mesh
+        the state's types are those of one rank.
 
-        platform: one that need not be here ("cuda"), for whose compiler the step is lowered.
+        platform: lower the step for the compiler of this platform ("cuda"), which this machine need
+        not have.
         """
         if self.where.count > 1:
             self.own = divergent(self.step, [*self.plan.holders, *self.plan.made])
@@ -257,7 +253,7 @@ class Compiled:
     def _of_ranks(
         self, layout: StateLayout, types: Sequence[jax.ShapeDtypeStruct]
     ) -> list[jax.ShapeDtypeStruct]:
-        """Types of one rank's arrays as all ranks' together have them."""
+        """The types of the arrays of all ranks together, given those of one rank."""
         each = zip(types, layout.own, strict=True)
         return [
             jax.ShapeDtypeStruct((self.where.count, *t.shape), t.dtype) if own else t
@@ -267,10 +263,10 @@ class Compiled:
     def collect(
         self, scope: Scope, taken: Collection[str] | None = None
     ) -> tuple[dict[str, Any], Any]:
-        """Values of what the step reads, and their types, which the layout depends on. In the turn
-        of the variables.
+        """The values that the step reads, and their types, on which the layout depends. The caller
+        holds the turn of the variables.
 
-        taken: those that are taken out of other buffers, default all.
+        taken: the variables that are taken out of other buffers; by default all.
         """
         values: dict[str, Any] = {}
         for name in (
@@ -315,8 +311,8 @@ class Compiled:
         return {**values, **kept}, (types, self.own)
 
     def apart(self, scope: Scope) -> dict[str, Any]:
-        """Values of what the step reads, for a run that takes its time: those that other programs
-        may change are copies.
+        """The values that the step reads, for a long run: values that other programs may change are
+        copies.
         """
 
         def values() -> dict[str, Any]:
@@ -332,7 +328,7 @@ class Compiled:
         return scope.between_steps((*self.step.reads, *self.plan.sharded), values)
 
     def _parts(self, var: ScopeVar) -> ShardedValue | None:
-        """The variable as it lies on this mesh already, if it does."""
+        """The variable's shards if they are on this mesh already, else None."""
         value = var.storage.shards() if var.name in self.plan.sharded else None
         return (
             value
@@ -370,13 +366,13 @@ class Compiled:
         }
 
     def keep(self, name: str, value: Any) -> Any:
-        """A newly created variable as the scope has it."""
+        """A newly created variable in the form that the scope holds."""
         if name in self.plan.made:
             return ShardedValue(self.plan.made[name], {name: value}, self.where.read)
         return all_rows(value) if name in self.own else value
 
     def _per_rank(self, scope: Scope, name: str) -> PerRank | None:
-        """The values that the ranks have each of their own since an earlier run, if they have."""
+        """The per-rank values from an earlier run, if there are any."""
         var = scope.find_var(name)
         value = None if var is None else var.storage.per_rank()
         return value if value is not None and len(value) == self.where.count else None
@@ -384,7 +380,7 @@ class Compiled:
     # -- running -----------------------------------------------------------------------------------
 
     def function(self, kind: Kind = Kind.ONE) -> Any:
-        """A jitted call of the step (body.py), of which nothing is compiled yet."""
+        """A jitted call of the step (body.py), not compiled yet."""
         assert self.layouts is not None
         refuse_mesh("an Executor runs a program on the devices of its places")
         body = Body(
@@ -407,7 +403,7 @@ class Compiled:
 
     def with_lod(self, fetched: Sequence[Any]) -> str | None:
         """The first fetch that has a LoD, given the fetched values or their types."""
-        if fetched and isinstance(fetched[0], list):  # of each rank
+        if fetched and isinstance(fetched[0], list):  # for each rank
             return next((name for values in fetched if (name := self.with_lod(values))), None)
         return next(
             (

@@ -1,6 +1,6 @@
 """The executables of one step: a jitted function for each kind of call and form of a feed.
 
-Each has a function of its own, so that it can be dropped by itself. The plan or
+Each executable has a function of its own, so that it can be dropped by itself. The plan or
 FLAGS_max_executables sets how many are kept; the least recently used one is dropped first.
 """
 
@@ -19,8 +19,8 @@ _uses = itertools.count()
 
 class Executable:
     """A compiled call. fn: the jitted function, None once it is dropped. ragged: the first fetch
-    that has a LoD. called: whether it was, so that a further call runs in C. used: when, in uses of
-    all executables.
+    that has a LoD. called: whether it was called before, so that a further call runs in C. used:
+    when it was last used, counted in uses of all executables.
     """
 
     __slots__ = ("called", "fn", "ragged", "used")
@@ -30,7 +30,7 @@ class Executable:
         self.used = next(_uses)
 
     def use(self) -> Any:
-        """The function, which is to be called now."""
+        """The function, for a call that follows now."""
         self.used = next(_uses)
         return self.fn
 
@@ -42,8 +42,8 @@ class Executable:
 
 
 class Executables:
-    """most: how many are kept; None: as many as FLAGS_max_executables says. finite: what checked
-    functions look at, by kind.
+    """most: how many are kept; None means FLAGS_max_executables. finite: the values that checked
+    functions inspect, by kind.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -58,7 +58,7 @@ class Executables:
         return iter(self._made.values())
 
     def get(self, signature: Any) -> Executable | None:
-        """What is compiled for this signature, if anything is."""
+        """The executable for this signature, or None."""
         return self._made.get(signature)
 
     def built(self, signature: Any, fn: Any, ragged: str | None) -> Executable:
@@ -73,7 +73,7 @@ class Executables:
         return found
 
     def forget(self) -> None:
-        """The state has other types: everything is compiled anew."""
+        """Drop everything, because the state has other types now."""
         for each in self._made.values():
             each.drop()
         self._made.clear()

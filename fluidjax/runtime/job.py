@@ -1,4 +1,4 @@
-"""The job that this process belongs to, as a run sees it.
+"""The job that this process belongs to, as far as a run needs to know it.
 
 `dist.jobs.process` writes here when it joins a job. A process outside of a job has none, and its
 runs import nothing of `dist`.
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ..ir.desc import ProgramDesc
 
-# ops by which a transpiled program says that it belongs to a job of trainers
+# ops that mark a transpiled program as part of a job of trainers
 JOINS = frozenset({"gen_nccl_id", "c_gen_nccl_id"})
 
 
@@ -18,12 +18,12 @@ class Part(Protocol):
     """A process's part in a job: dist.jobs.process.Job."""
 
     def serves(self, program: ProgramDesc, loaded_from: tuple[str, str]) -> bool:
-        """Whether this process is a pserver and `program` was for it to serve: the job has
-        ended.
+        """If this process is a pserver and `program` is one for it to serve: serve until the job
+        ends, then return True. Otherwise return False.
         """
 
     def loaded(self) -> dict[int, tuple[str, str]]:
-        """Pserver -> the folder, and the file in it, from which it has its values."""
+        """Pserver -> the folder, and the file in it, that its values were loaded from."""
 
 
 _job: Part | None = None
@@ -36,13 +36,13 @@ def current_job() -> Part | None:
 
 
 def take_part(job: Part) -> None:
-    """Make it this process's job."""
+    """Set this process's job."""
     global _job
     _job = job
 
 
 def may_describe_job(desc: ProgramDesc, pserver_plan: Any) -> bool:
-    """Whether a program may say of which job it is a part (dist.jobs.described reads that)."""
+    """Whether a program may describe the job that it is part of (dist.jobs.described reads that)."""
     return pserver_plan is not None or any(op.type in JOINS for op in desc.blocks[0].ops)
 
 

@@ -1,8 +1,8 @@
-"""Steps in which an op may object (lower/checks.py): the ranks agree on one word, and if it is set
-the state stays as it was.
+"""Steps in which an op may detect an error (lower/checks.py): the ranks agree on one word, and if
+it is set the state does not change.
 
-The step itself selects between the new state and the old one, so the state can be donated all the
-same; XLA makes the selection a part of the update.
+The step itself selects between the new state and the old one, so the state can still be donated.
+XLA fuses the selection with the update.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 
 
 def first(word: Any, other: Any) -> Any:
-    """The first of two words, if it tells anything, else the other."""
+    """The first of two words if it is set, else the second."""
     return jnp.where(word[0] != 0, word, other)
 
 
 def agreed(word: Any, axis: str | None = None) -> Any:
-    """The word of all ranks, given one or a list, or on a mesh that of this one; None where no op
-    can object.
+    """The word of all ranks, given a word, a list of words or, on a mesh, the word of this rank;
+    None if no op can detect an error.
     """
     words = [
         w for w in (word if isinstance(word, list) else [word]) if not isinstance(w, np.ndarray)
@@ -40,9 +40,7 @@ def agreed(word: Any, axis: str | None = None) -> Any:
 
 
 def unless(word: Any, new: Any, old: Any) -> Any:
-    """The new values, or where the word tells of an objection the old ones; of a dict those that
-    are in both.
-    """
+    """The new values, or the old ones if the word is set; of two dicts the names that both have."""
     if word is None:
         return new
     good = word[0] == 0

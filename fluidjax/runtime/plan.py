@@ -52,11 +52,11 @@ from .raising import may_raise
 class StepPlan:
     """A step, and how it is run.
 
-    where: the ranks. memory_optimized: XLA orders the step for the least memory. within_budget: it
-    was fitted into so many bytes. placed: variables of which no rank holds the whole, and where
-    their elements are. limited: feeds that bound loops: a step is compiled for each of their
-    buckets. cutting: the step in segments (a CutStep), where it cannot be one function.
-    batch_sizes: see Padding. max_executables: see Executables.
+    where: the ranks. memory_optimized: XLA orders the step for the least memory. within_budget: the
+    number of bytes that it was fitted into. placed: sharded variables, and where their elements
+    are. limited: feeds that bound loops: a step is compiled for each of their buckets. cutting: the
+    step in segments (a CutStep), if it cannot be one function. batch_sizes: see Padding.
+    max_executables: see Executables.
     """
 
     step: Step
@@ -82,9 +82,9 @@ class StepPlan:
         batch_sizes: tuple[int, ...] | None = None,
         max_executables: int | None = None,
     ) -> StepPlan:
-        """The plan for a program as a rank runs it. given: persistable variables that are fed.
-        unset: persistable ones that begin without a value. Raises FetchError for a fetch that there
-        is not.
+        """The plan for a program as one rank runs it. given: persistable variables that are fed.
+        unset: persistable variables that begin without a value. Raises FetchError for a fetch that
+        does not exist.
         """
         where = _spanning(desc, where)
         step = Step(
@@ -121,7 +121,7 @@ class StepPlan:
                     f"fetch target {name!r} is not in the program{near(name, desc.blocks[0].vars)}"
                 )
 
-    # -- what follows ------------------------------------------------------------------------------
+    # -- derived -----------------------------------------------------------------------------------
 
     @property
     def fetches(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ class StepPlan:
 
     @property
     def tuning(self) -> platforms.Tuning:
-        """What is known of the kind of device."""
+        """The tuning for the kind of device."""
         return platforms.tuning(self.where.device.platform)
 
     @property
@@ -145,13 +145,13 @@ class StepPlan:
 
     @cached_property
     def sharded(self) -> Mapping[str, ShardLayout]:
-        """Of `placed`, those that the step reads."""
+        """The variables of `placed` that the step reads."""
         reads = self.step.reads
         return {n: p for n, p in self.placed.items() if not set(arrays_of([p])).isdisjoint(reads)}
 
     @cached_property
     def made(self) -> Mapping[str, ShardLayout]:
-        """Of `placed`, those that the step makes."""
+        """The variables of `placed` that the step creates."""
         return {
             n: p
             for n, p in self.placed.items()
@@ -160,13 +160,13 @@ class StepPlan:
 
     @cached_property
     def holders(self) -> Mapping[str, int]:
-        """The arrays that hold parts of variables, and how many elements a rank has of each."""
+        """The arrays that hold shards of variables, and how many elements of each a rank has."""
         vars = self.step.desc.blocks[0].vars
         return {n: math.prod(vars[n].shape or ()) for n in arrays_of(self.sharded.values())}
 
     @cached_property
     def reads_only(self) -> bool:
-        """Whether it changes nothing; what is fed to the state stays in it."""
+        """Whether the step changes nothing. A feed of a persistable variable changes the state."""
         return is_read_only(self.step) and not self.step.given and borrows(self.where)
 
     @cached_property
@@ -175,7 +175,7 @@ class StepPlan:
 
     @cached_property
     def creates(self) -> bool:
-        """Whether it makes variables that need not be there before."""
+        """Whether the step creates variables that need not exist before."""
         return any(n not in self.step.reads for n in self.written)
 
     @cached_property
@@ -187,12 +187,12 @@ class StepPlan:
         return may_raise(self.step)
 
     def donates(self, kind: Kind) -> bool:
-        """Whether a call is given the old state, whose arrays are no more afterwards."""
+        """Whether a call donates the old state, whose arrays are deleted by it."""
         return not (kind.checked or self.may_raise or self.reads_only)
 
     @cached_property
     def alone(self) -> Uncompiled | None:
-        """How it runs op by op, not compiled."""
+        """How the step runs op by op, not compiled."""
         plain = type(self.where) in (OneDevice, Mesh) and not self.placed
         return uncompiled(self.step, self.where.together) if plain else None
 
@@ -216,7 +216,7 @@ class StepPlan:
 
     @cached_property
     def fixed(self) -> frozenset[str]:
-        """Feeds that decide sizes: a step is compiled for each of their values."""
+        """Feeds that decide sizes; a step is compiled for each of their values."""
         return self.step.sizes.fixed
 
     @cached_property
@@ -233,15 +233,15 @@ class StepPlan:
         return [t for t in found if t[0] in self.rules and t[1] in self.rules]
 
     def padding(self) -> Padding:
-        """What begins to know of this step's ragged feeds."""
+        """A new Padding for this step's ragged feeds."""
         feeds = self.step.feeds.items()
         batches = frozenset(n for n, v in feeds if not v.lod_level and (v.shape or (0,))[0] < 0)
         offsets = goes_by_offsets(self.step)
         return Padding(batches, inner_levels(self.step), offsets, self.batch_sizes)
 
     def check_feed(self, feed: Mapping[str, Any], parts: int = 1) -> dict[str, Any]:
-        """The fed values that the step takes, which then go to devices in so many parts. Raises
-        FeedError for a missing feed or one that does not fit.
+        """The fed values that the step takes; `parts` is the number of parts in which they then go
+        to devices. Raises FeedError for a missing feed or one that does not fit.
 
         Names that the program does not know are ignored with a warning. They are an error on
         several devices, as in 1.8.5, and if another feed is missing.
@@ -267,11 +267,11 @@ class StepPlan:
                 if var is None:
                     unknown.append(unknown_feed(name, self.step.desc))
                 else:
-                    rule_for(var, readers=())(value)  # fed, but nothing that is asked for reads it
+                    rule_for(var, readers=())(value)  # fed, but no fetch depends on it
         if unknown and (len(values) < len(rules) or self.where.count > 1):
             raise unknown[0]
         for passed_over in unknown:
-            warn(f"{passed_over}; it is passed over", RuntimeWarning)
+            warn(f"{passed_over}; it is ignored", RuntimeWarning)
         if len(values) < len(rules):
             name = next(n for n in rules if n not in values)
             given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
@@ -289,7 +289,7 @@ class StepPlan:
         """
         if isinstance(values, tuple):
             return tuple(self.packed(one, padding) for one in values)
-        if self.fixed:  # some of which may have been found after these values were checked
+        if self.fixed:  # some may have been found after these values were checked
             values = {
                 n: fixed(v) if n in self.fixed and not isinstance(v, Fixed) else v
                 for n, v in values.items()
@@ -298,7 +298,7 @@ class StepPlan:
 
 
 def _spanning(desc: ProgramDesc, where: Placement) -> Placement:
-    """One device, or as many as the ops of a program divide their work among."""
+    """One device, or the devices among which the ops of a program divide their work."""
     sizes = [
         math.prod(op.attrs["mesh_sizes"])
         for block in desc.blocks

@@ -1,9 +1,10 @@
-"""Prepared runs: what an earlier run has found out, so that an equal run can skip it.
+"""Prepared runs: the results of binding and planning an earlier run, so that an equal run can skip
+both.
 
-A small step takes a few microseconds, and so does finding out which program to run, from which
-scope and on which devices. `Prepared` remembers the executables; calling.py calls them as always.
-Anything new goes the long way through `Executor.run`, which raises the errors. Feeds are looked at
-in every run.
+A small step takes a few microseconds, and so does the search for the program, the scope and the
+devices of a run. `Prepared` remembers the executables; calling.py calls them as always. Any run
+that differs goes through all of `Executor.run`, which raises the errors. Feeds are checked in every
+run.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from .executables import Executable
 
 
 class Prepared:
-    """A step on one device over the state in one scope: what it was called with, by the shapes of
-    what was fed.
+    """A step on one device over the state in one scope, with its executables by the shapes of the
+    feeds.
     """
 
     __slots__ = ("_buffers", "_devices", "_fed", "_made", "_plan", "compiled", "version")
 
     def __init__(self, version: Any, compiled: Compiled, scope: Scope) -> None:
-        """version: of the program, as the caller tells one from another. The state is in force in
-        the scope.
+        """version: the program's version, by which the caller notices changes. The state is in
+        force in the scope.
         """
         self.version, self.compiled, self._plan = version, compiled, compiled.plan
-        self._buffers: Any = weakref.ref(scope.bound[compiled])  # which the scope keeps
+        self._buffers: Any = weakref.ref(scope.bound[compiled])  # the scope keeps it alive
         self._devices = compiled.where.sharding(REPLICATED).device_set
         self._fed = [(name, rule.dtype, rule.ranges) for name, rule in compiled.plan.rules.items()]
         self._made: dict[tuple[Any, ...], Executable] = {}
 
     @staticmethod
     def can_be(compiled: Compiled, scope: Scope) -> bool:
-        """Whether all that a further call does is to call: it creates nothing, waits for nothing,
-        and takes arrays alone.
+        """Whether a further call needs nothing but the call: it creates no variables, waits for
+        nothing, and takes only arrays.
         """
         plan = compiled.plan
         more = plan.creates or plan.may_raise or plan.alone or plan.fixed or plan.fed_bounds
@@ -77,8 +78,8 @@ class Prepared:
         return buffers
 
     def made_for(self, feed: Any) -> Executable | None:
-        """What runs a feed of a kind that was fed before. Raises FeedError for integers that are
-        out of range.
+        """The executable for a feed like one that was fed before, or None. Raises FeedError for
+        integers that are out of range.
         """
         if type(feed) is not dict or len(feed) != len(self._fed):
             return None

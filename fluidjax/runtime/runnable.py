@@ -1,5 +1,5 @@
-"""Runnable: what Executor.run makes of its argument: a program, the ranks that it runs on, and how
-many steps a run takes.
+"""Runnable: Executor.run's argument in one form: a program, the ranks that it runs on, and the
+number of steps of a run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..errors import FeedError, FluidTypeError
 from ..ir.desc import ProgramDesc
 from ..state.scope import Scope
 
-Program = Any  # a handle (graph.program.Program), which this room does not know
+Program = Any  # a handle (graph.program.Program), which this room does not import
 P = TypeVar("P")
 
 
@@ -28,7 +28,7 @@ class Reads(Protocol):
 
     @property
     def drops_last(self) -> bool:
-        """Whether last batches that are too few for the ranks are left out."""
+        """Whether last batches are left out if they are fewer than the ranks."""
 
     def next_feed(self) -> Mapping[str, Any]:
         """The next batch, by name. Raises EOFException at the end."""
@@ -49,24 +49,22 @@ class Ranks(Protocol):
         """The program as every rank runs it."""
 
     def sharded(self, program: Program) -> Mapping[str, ShardLayout]:
-        """The variables of which every rank keeps a part, and where."""
+        """The sharded variables, and where their shards are."""
 
     def prepare(self, scope: Scope) -> None:
         """Called before the program begins with the values of a scope."""
 
     def read(self, feed: Any, readers: Sequence[Reads]) -> Any:
-        """A feed with what is read beside it: the next batch of each reader, for every rank its
-        own.
-        """
+        """A feed together with the next batch of each reader, one for each rank."""
 
     def split(self, feed: Any, check: Callable[[Any], Any]) -> Any:
-        """A feed as the step takes it, checked."""
+        """A checked feed in the form that the step takes."""
 
     def check_steps(self, stacked: Mapping[str, Any]) -> None:
         """Raises UnsupportedError for stacked feeds that cannot be scanned over."""
 
     def fed(self, feed: Any) -> int:
-        """For how many ranks a feed is."""
+        """The number of ranks that a feed is for."""
 
     def merge(
         self, fetched: Sequence[Any], merged: bool, some: int, along: Sequence[int]
@@ -76,7 +74,7 @@ class Ranks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Alone:
-    """One rank, on one device: a program as it stands, feeds and fetches as they are."""
+    """One rank, on one device: program, feeds and fetches are not changed."""
 
     where: OneDevice
     memory_optimized: bool = False
@@ -100,7 +98,7 @@ class Alone:
         return check(single(feed))
 
     def check_steps(self, stacked: Mapping[str, Any]) -> None:
-        """One rank takes any."""
+        """One rank takes any feeds."""
 
     def fed(self, feed: Any) -> int:
         return 1
@@ -112,8 +110,8 @@ class Alone:
 
 
 def single(feed: Any) -> Mapping[str, Any]:
-    """The one dict of a feed: itself, or a list that holds it. Raises FeedError for several,
-    FluidTypeError for what is none.
+    """The one dict of a feed, which is that dict or a list that holds it. Raises FeedError for
+    several dicts, FluidTypeError for anything else.
     """
     if feed is None:
         return {}
@@ -131,7 +129,7 @@ def single(feed: Any) -> Mapping[str, Any]:
 
 
 class Fits(Protocol):
-    """What keeps a program within a budget of memory: memory/fitting.py."""
+    """Keeps a program within a budget of memory (memory/fitting.py)."""
 
     def ranks(
         self,
@@ -141,16 +139,16 @@ class Fits(Protocol):
         feed: Any,
         compiled: Callable[[Ranks], Any],
     ) -> Ranks:
-        """The ranks on which the program, fed so, is within the budget. compiled: its step on
-        ranks.
+        """The ranks on which the program with this feed stays within the budget. compiled: its step
+        on ranks.
         """
 
 
 class Runnable(NamedTuple, Generic[P]):
-    """A program; on what ranks it runs (None: as it comes, on the executor's device or with its
-    job); steps a run; its budget.
+    """A program; the ranks that it runs on (None: the executor's device, or the program's job); the
+    steps of a run; its memory budget.
 
-    begins: the plan of the job that a trainer begins with this program.
+    begins: the plan of the job that a trainer starts with this program.
     """
 
     program: P
@@ -162,7 +160,7 @@ class Runnable(NamedTuple, Generic[P]):
 
 @runtime_checkable
 class MakesRunnable(Protocol):
-    """Something that Executor.run takes in place of a program, such as a CompiledProgram."""
+    """An object that Executor.run takes in place of a program, such as a CompiledProgram."""
 
     def runnable(self) -> Runnable:
-        """What is to run. Asking for it counts as the first run."""
+        """The Runnable to run. This call counts as the first run."""

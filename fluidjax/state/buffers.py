@@ -28,15 +28,14 @@ from .storage import Held
 from .turns import NOBODY, Turn, claim, ordered
 
 SMALL = 8192  # elements: an array up to this size may be packed
-WORTHWHILE = 16  # packing fewer arrays than this gains nothing
-NUMBERS = 4  # nor fewer single numbers, where these are packed in any case
+WORTHWHILE = 16  # fewer arrays than this are not packed
+NUMBERS = 4  # fewer single numbers than this are not packed, even where single numbers always are
 
 
 @dataclass(frozen=True)
 class Pack:
-    """Arrays of one dtype in one flat array: names, shapes, and where each begins. own: every rank
+    """Arrays of one dtype in one flat array: names, shapes, and the offset of each. own: every rank
     has its own values.
-
     """
 
     names: tuple[str, ...]
@@ -49,22 +48,22 @@ class Pack:
         return slice(self.starts[k], self.starts[k] + int(np.prod(self.shapes[k], dtype=int)))
 
     def part(self, flat: Any, name: str) -> Any:
-        """The elements of one array, flat, out of the flat one or out of each of its rows."""
+        """The elements of one array, flat: a slice of the flat array or of each of its rows."""
         return flat[..., self._span(self.names.index(name))]
 
     def cut(self, flat: Any) -> dict[str, Any]:
-        """The arrays by name, out of the flat one."""
+        """The arrays by name, sliced from the flat one."""
         return {n: flat[self._span(k)].reshape(self.shapes[k]) for k, n in enumerate(self.names)}
 
     def cut_rows(self, flat: Any) -> dict[str, Any]:
-        """The arrays by name with a row for each rank, out of the flat one."""
+        """The arrays by name with a row for each rank, sliced from the flat one."""
         return {
             n: per_rank(flat[:, self._span(k)].reshape(-1, *self.shapes[k]))
             for k, n in enumerate(self.names)
         }
 
     def cut_rows_of(self, flat: Any, name: str) -> Any:
-        """One array with a row for each rank, out of the flat one, wherever that is."""
+        """One array with a row for each rank, sliced from the flat one on any devices."""
         return self.part(flat, name).reshape(-1, *self.shapes[self.names.index(name)])
 
     def join(self, values: Mapping[str, Any]) -> Any:
@@ -74,21 +73,21 @@ class Pack:
 
 @dataclass(frozen=True)
 class StateLayout:
-    """How state travels: packs, then single arrays by name. Those of which every rank has its own
-    (`owned` names the single ones) have a leading dimension of ranks.
+    """The form in which state is passed to a step: packs, then single arrays by name. Arrays with
+    per-rank values (`owned` names the single ones) have a leading dimension of ranks.
     """
 
     packs: tuple[Pack, ...]
     singles: tuple[str, ...]
     owned: frozenset[str] = frozenset()
 
-    @cached_property  # asked for each variable that is read or written
+    @cached_property  # looked up for each variable that is read or written
     def own(self) -> list[bool]:
-        """Of each travelling array, whether every rank has its own."""
+        """For each array of the layout, whether it has per-rank values."""
         return [p.own for p in self.packs] + [n in self.owned for n in self.singles]
 
     def types(self, values: Mapping[str, jax.ShapeDtypeStruct]) -> list[jax.ShapeDtypeStruct]:
-        """The types of the travelling arrays of one rank."""
+        """The types of the layout's arrays of one rank."""
         packs = [jax.ShapeDtypeStruct((p.size,), values[p.names[0]].dtype) for p in self.packs]
         return packs + [values[n] for n in self.singles]
 
@@ -101,12 +100,12 @@ class StateLayout:
         return values
 
     def pack(self, values: Mapping[str, Any]) -> list[Any]:
-        """The travelling arrays of one rank, inside the compiled step."""
+        """The layout's arrays of one rank, inside the compiled step."""
         arrays = [p.join(values) for p in self.packs] + [values[n] for n in self.singles]
         return [a[None] if own else a for a, own in zip(arrays, self.own, strict=True)]
 
     def stack(self, ranks: Sequence[Sequence[Any]]) -> list[Any]:
-        """The travelling arrays of all ranks, from those of each."""
+        """The layout's arrays of all ranks, stacked from those of each."""
         return [
             jnp.concatenate(each) if own else each[0]
             for each, own in zip(zip(*ranks, strict=True), self.own, strict=True)
@@ -119,13 +118,12 @@ def plan(
     flops: float = 0.0,
     owned: frozenset[str] = frozenset(),
 ) -> StateLayout:
-    """A layout for arrays of these shapes and dtypes. packing: what it costs that they travel by
-    themselves; None: they do. flops: of the products that a step computes in any case. owned: names
-    of which every rank has its own value.
+    """A layout for arrays of these shapes and dtypes. packing: the cost of passing each array by
+    itself; None means that nothing is packed. flops: of the matrix products that the step computes.
+    owned: names with per-rank values.
 
-    Packed arrays take longer to compile (every use has its own offset), so they are packed only
-    where the calls would otherwise be noticed beside the large arrays that the step moves and what
-    else it does.
+    Packed arrays take longer to compile (every use has its own offset). So they are packed only if
+    the cost of the calls would be noticeable beside the step's other work.
     """
     small = {n: v for n, v in values.items() if v.size <= SMALL}
     made: list[Pack] = []
@@ -149,8 +147,8 @@ def plan(
 
 
 def _packs(values: Mapping[str, Any], owned: frozenset[str], fewest: int) -> list[Pack]:
-    """A pack for the values of each dtype, and another for per-rank values, if there are `fewest`
-    of them.
+    """A pack for the replicated values of each dtype and another for the per-rank ones, if there
+    are at least `fewest` of them.
     """
     groups: dict[tuple[Any, bool], list[str]] = {}
     for name, v in values.items():
@@ -167,34 +165,34 @@ def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
 
 
 def borrows(where: Placement) -> bool:
-    """Whether what a step only reads stays where it is. Where several devices are, it comes to lie
-    on all of them, so it is taken over.
+    """Whether variables that a step only reads stay in their own arrays. On several devices they
+    are placed on all of them, so the buffers take them over.
     """
     return where.count == 1 and not isinstance(where, Mesh | Spanning)
 
 
 class StateBuffers:
-    """State arrays in two groups: `mutable` ones are donated to the step and replaced, `constant`
-    ones are only read.
+    """State arrays in two groups: `mutable` arrays are donated to the step and replaced, `constant`
+    arrays are only read.
     """
 
     def __init__(
         self, scope: Scope, layouts: tuple[StateLayout, StateLayout], values: Mapping[str, Any], where: Placement,
         sharded: Mapping[str, ShardLayout] = MappingProxyType({}), step: Callable[[], Any] = lambda: None,
     ) -> None:  # fmt: skip
-        """sharded: variables that no rank holds whole, whose elements are in the arrays that they
-        name; the scope shows the whole. step: a weak reference to the compiled step whose state
-        this is.
+        """sharded: variables whose elements are in the arrays that their layouts name; the scope
+        shows each as a whole. step: a weak reference to the compiled step that this state belongs
+        to.
         """
         self.in_force = False  # whether the scope's variables point here
-        self.turns: list[Turn] = []  # of the variables that the step writes
-        self.locks: list[Any] = []  # held by a call that donates
+        self.turns: list[Turn] = []  # the turn of the variables that the step writes
+        self.locks: list[Any] = []  # a call that donates holds it
         self.borrowed = Borrowed()
         self.step = step
         self._absent: list[str] = []
         self.sharded = sharded
         holders = frozenset(arrays_of(sharded.values()))
-        # the array that was looked at last, and its rows on the host
+        # the array that was read last, and its rows on the host
         self._gathered: tuple[str, Any, Any] | None = None
         self.scope = scope
         self.layouts = layouts
@@ -205,12 +203,11 @@ class StateBuffers:
             for layout in own
             for n in (*layout.singles, *(m for p in layout.packs for m in p.names))
         ]
-        # those that the scope knows, and that are here
+        # variables that the scope has and that are here
         self.names = [*(n for n in arrays if n not in holders), *sharded]
         self.constant = _arrays(layouts[1], values, where)
-        # Results of steps are appended (the donating call does it itself, in C); the last one holds
-        # the state in force. So an interrupt at any moment sees the old state or the new one, never
-        # none.
+        # Results of steps are appended (a donating call does it in C), and the last one holds the
+        # state in force. So an interrupt at any moment finds the old state or the new one.
         self.cell: list[Any] = [(_arrays(layouts[0], values, where),)]
         self._at = self._index()
 
@@ -236,15 +233,15 @@ class StateBuffers:
 
     @property
     def own_arrays(self) -> list[Any]:
-        """The arrays [ranks, ...] of which every rank has a row of its own."""
+        """The arrays [ranks, ...] with a row for each rank."""
         groups = zip(self.arrays, self.layouts, strict=True)
         return [
             a for group, layout in groups for a, own in zip(group, layout.own, strict=True) if own
         ]
 
     def read(self, name: str) -> Any:
-        """The value of a variable; a copy if it travels packed. Where every rank has its own, that
-        of the first here.
+        """The value of a variable; a copy if it is packed. Of per-rank values, that of the first
+        rank here.
         """
         if name in self.sharded:
             return self.sharded[name].joined(self._rows_of)
@@ -258,8 +255,8 @@ class StateBuffers:
         return np.array(_columns(np.asarray(array), pack, name)).reshape(pack.shapes[k])
 
     def _rows_of(self, name: str) -> Any:
-        """All ranks' rows of an array that holds parts of variables, on the host; the last one is
-        remembered.
+        """All ranks' rows, on the host, of an array that holds shards of variables. The last result
+        is cached.
         """
         g, i, pack = self._at[name]
         array = self.arrays[g][i]
@@ -272,15 +269,15 @@ class StateBuffers:
         return self._gathered[2]
 
     def holder(self, name: str) -> Any:
-        """The array that has this name, or that it travels in; None where there is none of it."""
+        """The array of this name, or the pack that contains it; None if neither is here."""
         if name not in self._at:
             return None
         g, i, _ = self._at[name]
         return self.arrays[g][i]
 
     def every_rank(self, name: str) -> Any:
-        """[ranks, ...] of a variable of which every rank has its own value, as it lies on the
-        devices; None of others.
+        """The per-rank device array of a variable, shape [ranks, ...]; None for replicated
+        variables.
         """
         if name not in self._at:
             return None
@@ -291,9 +288,7 @@ class StateBuffers:
         return array if pack is None else pack.cut_rows_of(array, name)
 
     def write(self, name: str, value: Any) -> bool:
-        """Store a value of the same shape and dtype, for all ranks; False if it does not fit
-        here.
-        """
+        """Store a value of the same shape and dtype for all ranks. False if it does not fit here."""
         if isinstance(self.where, Mesh) and self.where.shared:
             # the processes have to agree on a new value: the next step takes process 0's
             return False
@@ -321,7 +316,7 @@ class StateBuffers:
         return True
 
     def _put(self, name: str, value: Any) -> None:
-        """Replace an array for all ranks; by a PerRank where each has its own."""
+        """Replace an array for all ranks; by a PerRank if each rank has its own value."""
         g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         if pack is None:
@@ -346,8 +341,8 @@ class StateBuffers:
         return per_rank(self.where.everywhere(array)) if self.sharded else all_rows(array)
 
     def adopt(self) -> None:
-        """Make those of the variables point here that the scope has. The others, which nothing has
-        set, come by `keep`.
+        """Make the scope's variables point here. Variables that nothing has set yet are added by
+        `keep`.
         """
         self._absent = []
         for name in self.names:
@@ -359,7 +354,7 @@ class StateBuffers:
         self.in_force = True
 
     def keep(self) -> None:
-        """After the first step: the scope gets the variables that it has not had."""
+        """Add to the scope the variables that the first step created."""
         names, self._absent = self._absent, []
         vars = [self.scope.persistable(name) for name in names]
         self._claim(vars)
@@ -375,8 +370,8 @@ class StateBuffers:
         ]
 
     def bind(self, borrowed: Borrowed) -> None:
-        """Take over, or borrow, the variables that the arrays were made of; called in their
-        turn.
+        """Take over, or borrow, the variables that the arrays were made from. The caller holds
+        their turn.
         """
         self.borrowed = borrowed
         self._claim([var for name in self.names if (var := self.scope.find_var(name)) is not None])
@@ -396,8 +391,8 @@ class StateBuffers:
         return self.scope.between_steps(self.constants, copies)
 
     def renew(self, borrowed: Borrowed) -> bool:
-        """Borrow anew, in the variables' turn. False if something has another shape or dtype
-        now.
+        """Borrow again; the caller holds the variables' turn. False if a shape or dtype has
+        changed.
         """
         old, new, layout = self.borrowed.values, borrowed.values, self.layouts[1]
         if new.keys() != old.keys():
@@ -419,7 +414,7 @@ class StateBuffers:
         return True
 
     def _apart(self) -> set[str]:
-        """Variables that lie on a mesh in an array of their own, and need not be put together."""
+        """Sharded variables on a mesh with an array of their own, which need not be gathered."""
         if not isinstance(self.where, Mesh):
             return set()
         singles = {n for layout in self.layouts for n in layout.singles}
@@ -461,9 +456,9 @@ class StateBuffers:
 
 @dataclass
 class Borrowed:
-    """What a step only reads, as it was found. changes: the count of changes then. sources: buffers
-    that held some of it, with the state that they were in. turns: of programs that write some of
-    it.
+    """The variables that a step only reads, as they were found. changes: the count of changes at
+    that time. sources: buffers that held some of them, with their state at that time. turns: the
+    turns of programs that write some of them.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -479,7 +474,9 @@ class Borrowed:
 
 
 def borrow(scope: Scope, names: Iterable[str]) -> Borrowed:
-    """The values of variables where they lie, in their turn; those that have none are left out."""
+    """The values of variables, not copied; variables without a value are left out. The caller holds
+    their turn.
+    """
     found, sources, turns = Borrowed(changes=CHANGES[0]), {}, set()
     for name in names:
         var = scope.find_var(name)
@@ -497,16 +494,14 @@ def borrow(scope: Scope, names: Iterable[str]) -> Borrowed:
 
 
 def claimed(vars: Sequence[ScopeVar]) -> list[Turn]:
-    """The turns of variables that a step writes, and may be given to change in place: from now on
-    only in their turn.
+    """The turns of variables that a step writes and may donate. From now on they change only in
+    their turn.
     """
     return claim(vars, _own_arrays)
 
 
 def _own_arrays(vars: Sequence[ScopeVar]) -> None:
-    """Arrays that nobody has been given before, in place of those that another thread may be
-    reading without a turn.
-    """
+    """Fresh arrays in place of those that another thread may be reading without a turn."""
     for var in vars:
         value = var.storage.value if isinstance(var.storage, Held) else None
         if isinstance(value, jax.Array) and len(value.devices()) == 1:
@@ -543,27 +538,27 @@ class Buffered:
 
 
 def in_force(scope: Scope) -> list[StateBuffers]:
-    """The buffers that hold values of this scope's variables, one for each program that runs on
-    some of them.
+    """The buffers that hold values of this scope's variables, one for each program that uses some
+    of them.
     """
     storages = (scope.var(name).storage for name in scope.local_var_names())
     return list(dict.fromkeys(s.buffers for s in storages if isinstance(s, Buffered)))
 
 
 def _columns(array: Any, pack: Pack | None, name: str) -> Any:
-    """The part of a host array, or of each of its rows, that is the variable's."""
+    """The variable's slice of a host array, or of each of its rows."""
     return array if pack is None else pack.part(array, name)
 
 
 def first_row(array: Any) -> Any:
-    """Row 0 of those that this process holds."""
+    """The first row that this process holds."""
     shard = min(array.addressable_shards, key=lambda s: s.index[0].start or 0)
     return np.array(shard.data)[0]
 
 
 def all_rows(array: Any) -> PerRank:
-    """A host copy of an array with a row for each rank; of a job's other processes' rows, this
-    one's first instead.
+    """A host copy of an array with a row for each rank. The first row of this process stands in for
+    the rows of other processes.
     """
     if array.is_fully_addressable:
         return per_rank(np.array(array))
@@ -581,9 +576,7 @@ def _arrays(layout: StateLayout, values: Mapping[str, Any], where: Placement) ->
 
 
 def _joined(pack: Pack, values: Mapping[str, Any], count: int) -> Any:
-    """The flat array of a pack; with a row for each of `count` ranks where these have their own
-    already.
-    """
+    """The flat array of a pack; with a row for each of `count` ranks if some values are per-rank."""
     if not (pack.own and any(isinstance(values[n], PerRank) for n in pack.names)):
         return np.concatenate([np.ravel(np.asarray(values[n])) for n in pack.names])
     return per_rank(

@@ -24,8 +24,7 @@ from .storage import Held, Storage, lasting
 from .turns import NOBODY, Turn, looking
 
 T = TypeVar("T")
-# how often a variable of any scope has come to hold something else, steps apart; borrowers look at
-# it
+# how often a variable of any scope was set other than by a step; borrowers compare it
 CHANGES = [0]
 
 
@@ -44,7 +43,9 @@ class ScopeVar:
 
     @property
     def storage(self) -> Storage:
-        """Where the value is. Who reads it there, or puts it elsewhere, has the variable's turn."""
+        """The storage of the value. A caller that reads or moves the value holds the variable's
+        turn.
+        """
         return self._storage
 
     @storage.setter
@@ -59,7 +60,7 @@ class ScopeVar:
 
     @property
     def value(self) -> Any:
-        """The value between two steps, which later steps do not change: an array on the host, or
+        """The value between two steps, as an array on the host that later steps do not change, or
         None.
 
         If the ranks of a data-parallel program have values of their own, this is the first rank's.
@@ -99,8 +100,8 @@ class ScopeVar:
         return ScopeTensor(self)
 
     def get_selected_rows(self) -> HostRows:
-        """The value as sparse rows, which may be changed; of a variable without one, empty ones
-        that it has from now on. Raises FluidTypeError if it is something else.
+        """The value as sparse rows, which you may change. A variable without a value gets empty
+        ones. Raises FluidTypeError if the value is something else.
         """
 
         def find() -> HostRows:
@@ -118,19 +119,19 @@ class ScopeVar:
         return looking([self], find, changing=True)
 
     def store(self, value: Any, lod: Lod) -> None:
-        """The value, and the offsets of its sequences."""
+        """Store a value, and the offsets of its sequences."""
         self.value, self.lod = value, lod
 
     def get_lod_tensor_array(self) -> LoDTensorArray:
-        """The value as a LoDTensorArray; of a variable without one, an empty one that it has from
-        now on; of an array that a program wrote, a copy.
+        """The value as a LoDTensorArray. A variable without a value gets an empty one. If a program
+        wrote the array, this is a copy.
 
-        Raises FluidTypeError if it is something else.
+        Raises FluidTypeError if the value is something else.
         """
         if self.value is None:
             self.value = LoDTensorArray()
         if is_array(value := self.value):
-            from ..feeds.fetching import shown  # which reads scopes
+            from ..feeds.fetching import shown  # that module reads scopes
 
             return LoDTensorArray(shown(value, return_numpy=False))
         if not isinstance(value, LoDTensorArray):
@@ -151,11 +152,15 @@ class ScopeVar:
         self.value = np.float32(value)
 
     def get_int(self) -> int:
-        """The integer that set_int put there. Raises FluidTypeError for anything else."""
+        """The integer that set_int stored. Raises FluidTypeError if the variable holds anything
+        else.
+        """
         return int(self._number("i", "integer"))
 
     def get_float(self) -> float:
-        """The float that set_float put there. Raises FluidTypeError for anything else."""
+        """The float that set_float stored. Raises FluidTypeError if the variable holds anything
+        else.
+        """
         return float(self._number("f", "float"))
 
     def is_int(self) -> bool:
@@ -186,11 +191,11 @@ class Scope:
         self._vars: dict[str, ScopeVar] = {}
         self.parent = parent
         self._kids: list[Scope] = []
-        # compiled step -> the buffers of its state here
+        # compiled step -> the buffers of its state in this scope
         self.bound: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     def var(self, name: str) -> ScopeVar:
-        """The variable of this very scope, made if it is not there."""
+        """The variable of this scope (not of its ancestors), created if it does not exist."""
         if not isinstance(name, str):
             raise _no_name(name)
         var = self._vars.get(name)
@@ -212,7 +217,7 @@ class Scope:
         return None
 
     def persistable(self, name: str) -> ScopeVar:
-        """The variable that a program keeps a value in: found as by find_var, else made in the
+        """The variable in which a program keeps a value: found as by find_var, else created in the
         outermost scope, as in Fluid.
         """
         found = self.find_var(name)
@@ -238,7 +243,7 @@ class Scope:
             for name in names:
                 var = self._vars.pop(name, None)
                 if var is not None:
-                    var.storage.release()  # what shares arrays with it goes on
+                    var.storage.release()  # variables that share buffers with it stay usable
 
         looking(
             [v for name in names if (v := self._vars.get(name)) is not None], forget, changing=True
@@ -251,18 +256,18 @@ class Scope:
     def between_steps(
         self, names: Iterable[str], work: Callable[[], T], changing: bool = False
     ) -> T:
-        """What `work` returns, called while no step of any thread changes those of these variables
-        that are there.
+        """Call `work` while no step of any thread changes these variables, and return its result.
+        Names that do not exist are ignored.
 
-        changing: it changes them itself.
+        changing: `work` changes the variables itself.
         """
         return looking(
             [v for name in names if (v := self.find_var(name)) is not None], work, changing
         )
 
     def put(self, values: Mapping[str, Any]) -> None:
-        """Store values by name, all between the same two steps: in the nearest scope that has the
-        name, else in this one.
+        """Store values by name, all between the same two steps. Each goes to the nearest scope that
+        has the name, else to this one.
         """
 
         def store() -> None:
@@ -272,8 +277,8 @@ class Scope:
         self.between_steps(values, store, changing=True)
 
     def get(self, name: str) -> np.ndarray:
-        """A copy of a variable's value as a NumPy array; of sparse rows, the table. Raises KeyError
-        for a name without value.
+        """A copy of a variable's value as a NumPy array; for sparse rows, the whole table. Raises
+        KeyError for a name without a value.
         """
         var = self.find_var(name)
         value = None if var is None else var.value
@@ -297,9 +302,7 @@ def global_scope() -> Scope:
 
 
 def chosen(scope: Scope | None) -> Scope:
-    """The scope that a caller names, default the one in force. Raises FluidTypeError for what is
-    no Scope.
-    """
+    """The given scope, by default the one in force. Raises FluidTypeError for anything but a Scope."""
     if scope is None:
         return global_scope()
     if not isinstance(scope, Scope):

@@ -1,5 +1,5 @@
-"""core.SelectedRows: some rows of a table, on the host, as scripts fill and read them. What a step
-computes with is ops.selected.SelectedRows.
+"""core.SelectedRows: some rows of a table, on the host, as scripts fill and read them. Steps
+compute with ops.selected.SelectedRows.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ..ops.selected import SelectedRows as Rows
 
 
 class Numbers(np.ndarray):
-    """The numbers of rows as an array, which gives them as a list when it is called."""
+    """The row numbers as an array; a call returns them as a list."""
 
     def __call__(self) -> list[int]:
         return self.tolist()
 
 
 class Height(int):
-    """How many rows the table has; a number, and what gives it when it is called."""
+    """The number of rows of the table; a call returns it."""
 
     def __call__(self) -> int:
         return int(self)
@@ -41,7 +41,7 @@ class SelectedRows:
 
     @classmethod
     def of(cls, value: Rows) -> SelectedRows:
-        """What a step has computed, without the spare entries."""
+        """Rows that a step has computed, without the padding entries."""
         there = value.on_host()
         made = cls((), there.height)
         made._rows = there.rows
@@ -61,7 +61,7 @@ class SelectedRows:
         return np.asarray(self._tensor)
 
     def get_tensor(self) -> LoDTensor:
-        """The values, a row for each number of `rows`."""
+        """The values as a tensor, one row for each number of `rows`."""
         return self._tensor
 
     def set_rows(self, rows: Sequence[int]) -> None:
@@ -72,21 +72,21 @@ class SelectedRows:
         self._rows: np.ndarray = given.astype(np.int64).reshape(-1)
 
     def set_height(self, height: int) -> None:
-        """Set how many rows the table has."""
+        """Set the number of rows of the table."""
         if not isinstance(height, int | np.integer):
             raise FluidTypeError(f"SelectedRows' height is an integer, not {height!r}")
         self._height = int(height)
 
     def numel(self) -> int:
-        """How many elements the tensor has."""
+        """The number of elements of the tensor."""
         return self.values.size
 
     def sync_index(self) -> None:
-        """Does nothing: rows are found by their numbers."""
+        """Does nothing, because rows are found by their numbers."""
 
     def stepped(self) -> Rows:
-        """The value that a step reads. Raises FluidValueError unless there is a row of values for
-        each number, and the table has it.
+        """The value that a step reads. Raises FluidValueError unless there is one row of values for
+        each number, and each number is a row of the table.
         """
         rows, values = self._rows, self.values
         if len(rows) != (values.shape or (0,))[0]:

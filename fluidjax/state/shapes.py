@@ -29,8 +29,8 @@ def _declared(shape: Sequence[int] | None, there: Sequence[int]) -> bool:
 
 
 def _counts(step: Step, name: str) -> bool:
-    """State of any shape, because the op that counts there checks its size: Paddle fills auc's
-    otherwise than it declares.
+    """State that may have any shape, because the op that counts in it checks its size. Paddle fills
+    auc's state with another shape than it declares.
     """
     return any(
         name in op.input(slot)
@@ -40,17 +40,15 @@ def _counts(step: Step, name: str) -> bool:
 
 
 def _reshaped(step: Step, name: str) -> bool:
-    """State that an op brings into another shape in place: it is declared in the last one, and
-    begins in the first.
+    """State that an op reshapes in place: it is declared with the last shape, and begins with the
+    first.
     """
     moved = ((op, traits(op.type).carries) for op in step.desc.blocks[0].ops)
     return any(slot and name in op.input(slot) and name in op.writes for op, slot in moved)
 
 
 def zeros(step: Step, name: str) -> np.ndarray | None:
-    """The value with which an accumulator begins that nothing sets; None for a variable that must
-    be set.
-    """
+    """The initial value of an accumulator that nothing sets; None for a variable that must be set."""
     var = step.begin_at_zero.get(name)
     return (
         None

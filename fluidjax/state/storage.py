@@ -1,5 +1,5 @@
-"""Where the value of a scope's variable is: one interface for values that the scope holds and for
-values in the arrays of a running program.
+"""Storage of the value of a scope's variable: one interface for values that the scope holds and for
+values in the buffers of a program.
 """
 
 from __future__ import annotations
@@ -16,38 +16,37 @@ from .selected_rows import SelectedRows
 
 
 class Storage(Protocol):
-    """The door to a variable's value. `empty`: there is none yet."""
+    """Gives access to a variable's value. `empty`: there is none yet."""
 
     @property
     def empty(self) -> bool: ...
 
     def read(self) -> Any:
-        """The whole value (an array of NumPy or JAX, SelectedRows), or None. Where every rank has
-        its own, that of the first.
+        """The whole value (an array of NumPy or JAX, or SelectedRows), or None. Of per-rank values,
+        that of the first rank.
         """
 
     def write(self, value: Any) -> bool:
-        """Store a value where the old one lies; False where it does not fit, and then nothing has
+        """Store a value in place of the old one. False if it does not fit, and then nothing has
         changed.
         """
 
     def per_rank(self) -> Any:
-        """[ranks, ...] where every rank has its own value, else None."""
+        """The array [ranks, ...] if every rank has its own value, else None."""
 
     def shards(self) -> ShardedValue | None:
-        """The value as it lies in parts on several devices; None where some device holds all
-        of it.
-        """
+        """The value's shards on several devices; None if the value is not sharded."""
 
     def release(self) -> None:
-        """Have the variable hold its value itself, so that its present holder can be dropped."""
+        """Move the value into the variable itself, so that its buffers can be dropped."""
 
 
 def lasting(value: Any) -> Any:
-    """A value that a later step cannot take away: on the host, or, of an array on several devices,
-    a copy that lies as it does.
+    """A value that a later step cannot donate: on the host or, for an array on several devices, a
+    copy with the same sharding.
 
-    On the CPU the former is no copy: a donated array that is looked at is copied instead.
+    On the CPU the host array is not a copy: JAX copies a donated array instead if a host array
+    views it.
     """
     if not isinstance(value, jax.Array) or not value.is_fully_addressable:
         return value
@@ -56,7 +55,7 @@ def lasting(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A value that the variable holds itself: an array, PerRank, ShardedValue, SelectedRows (a
+    """A value that the variable holds itself: an array, PerRank, ShardedValue or SelectedRows (a
     step's, or one that a script fills); None before there is one.
     """
 
@@ -83,4 +82,4 @@ class Held:
         return self.value if isinstance(self.value, ShardedValue) else None
 
     def release(self) -> None:
-        """It is held by itself already."""
+        """Does nothing, because the variable holds the value already."""

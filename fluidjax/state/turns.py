@@ -1,9 +1,9 @@
-"""Turns: threads that use the variables of one scope run one after another where they must.
+"""Turns: threads that use the same variables of a scope run one after another where they must.
 
 Programs that write the same variables take turns, from before they read them until they have
-changed them (`steps`). While arrays change hands, a donating step and a reader of the variables
-exclude each other (`arrays`). So a reader sees the value between two steps, and never an array that
-was donated meanwhile. A program that writes nothing takes no turn.
+changed them (`steps`). A donating step and a reader of the variables exclude each other (`arrays`)
+while arrays are replaced. So a reader sees the value between two steps, and never an array that was
+donated in the meantime. A program that writes nothing takes no turn.
 
 A variable that no program has written yet has the turn NOBODY, of which only `arrays` is used.
 
@@ -22,12 +22,12 @@ from typing import Any, Protocol, TypeVar
 from ..ops import py_functions
 
 T = TypeVar("T")
-PATIENCE = 1.0  # seconds for which a run lets others go first that came before it
+PATIENCE = 1.0  # seconds that a run waits for threads that came before it
 _numbers = itertools.count()
 
 
 class Turn:
-    """The turns at a group of variables that programs write together."""
+    """The locks of a group of variables that programs write together."""
 
     __slots__ = ("arrays", "number", "steps", "waiting")
 
@@ -35,12 +35,12 @@ class Turn:
         self.number: float = next(_numbers) if number is None else number
         self.steps = threading.RLock()
         self.arrays = threading.RLock()
-        # a lock for each thread that has come, held until it has begun
+        # a lock for each waiting thread, held until that thread has begun
         self.waiting: set[Any] = set()
 
     def let_pass(self) -> None:
-        """Wait until those have begun who wait already: else a loop of short steps would leave
-        nobody else in.
+        """Wait until the threads that wait already have begun. Otherwise a loop of short steps
+        would let no other thread in.
         """
         for begun in tuple(self.waiting):
             if begun.acquire(timeout=PATIENCE):
@@ -55,15 +55,14 @@ class HasTurn(Protocol):
 
 
 def ordered(turns: Iterable[Turn]) -> list[Turn]:
-    """The turns, each once, in the order in which their locks are taken."""
+    """The turns without duplicates, in the order in which their locks are taken."""
     return sorted(set(turns), key=lambda turn: turn.number)
 
 
 def held(locks: Sequence[Any], work: Callable[[], T]) -> T:
-    """What `work` returns, called while these locks are held.
+    """Call `work` while these locks are held, and return its result.
 
-    `with` on a lock of C's takes it and notes that it must be given back in one step, which Ctrl-C
-    cannot split.
+    `with` on a C lock takes it and registers its release in one step, which Ctrl-C cannot split.
     """
     if not locks:
         return work()
@@ -72,7 +71,9 @@ def held(locks: Sequence[Any], work: Callable[[], T]) -> T:
 
 
 def in_line(turns: Sequence[Turn], locks: Sequence[Any], work: Callable[[], T]) -> T:
-    """`held`, in line: after the threads that have the locks now, before any that ask later."""
+    """`held`, in order of arrival: after the threads that have the locks now, before any that ask
+    later.
+    """
     begun = threading.Lock()
 
     def begin() -> T:
@@ -95,15 +96,15 @@ def in_line(turns: Sequence[Turn], locks: Sequence[Any], work: Callable[[], T]) 
 
 
 def stepping(turns: Sequence[Turn], work: Callable[[], T]) -> T:
-    """What `work` returns, which changes the variables of these turns."""
+    """Call `work`, which changes the variables of these turns, and return its result."""
     return in_line(turns, [t.steps for t in turns], work) if turns else work()
 
 
 def looking(vars: Sequence[HasTurn], work: Callable[[], T], changing: bool = False) -> T:
-    """What `work` returns, called while no step changes these variables. changing: it changes them
-    itself.
+    """Call `work` while no step changes these variables, and return its result. changing: `work`
+    changes them itself.
 
-    A Python function that a step calls changes them within the step: its thread is another one, for
+    A Python function that a step calls changes them within the step: it runs in another thread, for
     which the step waits.
     """
     while True:
@@ -123,8 +124,8 @@ def looking(vars: Sequence[HasTurn], work: Callable[[], T], changing: bool = Fal
 
 
 def claim(vars: Sequence[HasTurn], claimed: Callable[[Sequence[Any]], None]) -> list[Turn]:
-    """The turns of variables that a program writes; those that have none yet get one, and are
-    handed to `claimed`.
+    """The turns of variables that a program writes. Variables without a turn get one, and are
+    passed to `claimed`.
     """
     with NOBODY.arrays:
         turns = {v.turn for v in vars} - {NOBODY}

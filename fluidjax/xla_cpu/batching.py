@@ -1,13 +1,13 @@
-"""Which small ops of a step are batched: a model that was written as a Python loop has thousands of
-equal ones.
+"""Selects the small ops of a step that are batched: a model written as a Python loop has thousands
+of equal ones.
 
-Two ops are equal if they have one type, equal attributes, inputs of equal shapes, and one level:
-the length of the longest chain of ops that must run before. Ops of one level do not depend on one
+Two ops are equal if they have the same type, attributes, input shapes and level. The level is the
+length of the longest chain of ops that must run before. Ops of one level do not depend on one
 another, so equal ones run as one op over their stacked inputs (stacks.py). Paddle runs a `slice` in
 a microsecond; XLA takes milliseconds to compile it.
 
 A factorisation model of 6,712 ops (a Python loop over pairs of 39 fields) has its first loss after
-5 seconds for 57, and takes 2 ms a step for 100. Nets that are no such loops are left as they are.
+5 seconds instead of 57, and a step takes 2 ms instead of 100. Other nets are not changed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ..ir.desc import EMPTY, OpDesc, VarDesc
 from ..ops.registry import HINTS, OpDef, lookup
 from ..ops.traits import Reduction, RowWise, Runs
 
-LEAST = 16  # equal ops that pay for the stacking
-SAVED = 100  # ops that batching must save, before it may change the order
-SMALL = 1 << 12  # elements of an input: larger ones cost more to move than an op to compile
+LEAST = 16  # fewer equal ops are not worth stacking
+SAVED = 100  # ops that batching must save before it may change the order
+SMALL = 1 << 12  # elements of an input: moving a larger one costs more than compiling an op
 
-Unit = tuple[OpDesc, ...]  # ops that run at once; mostly one
+Unit = tuple[OpDesc, ...]  # ops that run at once; usually one
 Find = Callable[[str], VarDesc | None]
 
 
 def units(ops: Sequence[OpDesc], find: Find) -> tuple[Unit, ...] | None:
-    """All the ops in an order in which equal ones stand together; None if there are too few equal
-    ones, or their order is fixed.
+    """All the ops in an order that groups equal ones; None if too few are equal, or if their order
+    is fixed.
 
-    find: the variable of a name.
+    find: gives the variable of a name.
     """
     if sum(map(_may_join, ops)) < SAVED or not all(map(_free, ops)):
         return None
@@ -54,8 +54,8 @@ def units(ops: Sequence[OpDesc], find: Find) -> tuple[Unit, ...] | None:
 
 
 def levels(ops: Iterable[OpDesc]) -> list[int]:
-    """Of each op how many stand in the longest chain up to it, of ops that must run one after
-    another.
+    """The level of each op: the length of the longest chain of ops that ends with it and must run
+    in sequence.
     """
     wrote: dict[str, int] = {}
     read: dict[str, int] = {}
@@ -73,7 +73,7 @@ def levels(ops: Iterable[OpDesc]) -> list[int]:
 
 
 def _free(op: OpDesc) -> bool:
-    """Whether nothing but what it reads and writes says when the op runs."""
+    """Whether the op's inputs and outputs alone decide when it may run."""
     definition = lookup(op.type)
     ranks = definition.traits.ranks
     return (
@@ -129,8 +129,8 @@ def _type(var: VarDesc | None) -> tuple[tuple[int, ...], str | None]:
 
 
 def _box(op: OpDesc, attrs: dict[str, Any]) -> Any:
-    """Of a slice with constant bounds: the value that is cut, and the sides of what is cut out, in
-    place of the bounds.
+    """The key of a slice with constant bounds: the value that is sliced, and the sides of the box
+    in place of the bounds.
     """
     starts, ends = attrs.pop("starts", ()), attrs.pop("ends", ())
     tensors = any(
@@ -147,7 +147,7 @@ def _box(op: OpDesc, attrs: dict[str, Any]) -> Any:
 
 
 def starts_of(op: OpDesc, rank: int) -> list[int]:
-    """Where the box of a slice with constant bounds begins, on every axis."""
+    """The start of the box of a slice with constant bounds, on every axis."""
     first = [0] * rank
     for axis, start in zip(op.attrs["axes"], op.attrs["starts"], strict=True):
         first[axis % rank] = start
@@ -155,7 +155,7 @@ def starts_of(op: OpDesc, rank: int) -> list[int]:
 
 
 def sides_of(op: OpDesc, shape: Sequence[int]) -> list[int]:
-    """The sides of that box in a value of this shape."""
+    """The sides of the slice's box in a value of this shape."""
     sides = list(shape)
     for axis, start, end in zip(
         op.attrs["axes"], op.attrs["starts"], op.attrs["ends"], strict=True
@@ -165,7 +165,7 @@ def sides_of(op: OpDesc, shape: Sequence[int]) -> list[int]:
 
 
 def fits(op: OpDesc, shape: Sequence[int]) -> bool:
-    """Whether the box lies within a value of this shape."""
+    """Whether the slice's box is within a value of this shape."""
     return all(
         end <= shape[axis % len(shape)]
         for axis, end in zip(op.attrs["axes"], op.attrs["ends"], strict=True)

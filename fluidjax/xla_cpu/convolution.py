@@ -1,15 +1,14 @@
 """The three products of a convolution, each in the way that XLA:CPU computes fastest for its
 shapes.
 
-`way` chooses by shapes alone: a run computes the same whenever it is repeated. Other platforms take
-XLA's convolution, which is cuDNN's on a GPU; which platform it is, is known when the step is
-lowered.
+`way` chooses by shapes alone, so repeated runs give the same results. Other platforms use XLA's
+convolution, which is cuDNN's on a GPU. The platform is known when the step is lowered.
 
-What it brings, in CPU seconds a step against XLA's own convolution everywhere (2026-11-28, jax
-0.10.2, as recorded models of the zoo train): ResNet-50 0.09 for 0.40; convolutions with groups, of
-which XLA computes the filter's gradient in plain loops, 1 ms for 700 (2x256x16x16, 32 groups).
-`python -m benchmarks convolutions` prints a table. At equal speed the way is XLA's, because columns
-take memory.
+The gain, in CPU seconds a step compared with XLA's own convolution everywhere (2026-11-28, jax
+0.10.2, recorded models of the zoo in training): ResNet-50 takes 0.09 instead of 0.40. The filter's
+gradient of a convolution with groups, which XLA computes in plain loops, takes 1 ms instead of 700
+(2x256x16x16, 32 groups). `python -m benchmarks convolutions` prints a table. At equal speed XLA's
+convolution is used, because columns take memory.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from ..ops.registry import Array
 from . import convolution_ways as ways
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
-# elements; up to 4 MB columns gain a tenth of the time, and are no memory to speak of
+# elements; columns of up to 4 MB save a tenth of the time for little memory
 SMALL_COLUMNS = 2**20
 
 WAYS = {
@@ -41,9 +40,7 @@ WAYS = {
 
 
 def way(geo: Geometry) -> str:
-    """The way of these shapes on a CPU, a name of WAYS or xla (which is native within a loop or a
-    branch).
-    """
+    """The way for these shapes on a CPU: a name of WAYS, or xla (native within a loop or a branch)."""
     if not geo.known:
         return "native"
     if geo.groups == 1:
@@ -53,7 +50,7 @@ def way(geo: Geometry) -> str:
             return "last"
         if few_pixels(geo) or _great_filter(geo):
             return "columns"
-        # with strides the input's gradient has to be spread out, which takes longer than it saves
+        # with strides the input's gradient must be spread out, which costs more time than it saves
         return "samples" if all(s == 1 for s in geo.strides) else "xla"
     if geo.groups == geo.channels and geo.window <= MOST_TAPS:
         return "taps"
@@ -63,8 +60,8 @@ def way(geo: Geometry) -> str:
 def _columns_pay(geo: Geometry) -> bool:
     """Whether XLA's own transposition of the filter costs more than columns do.
 
-    With more pixels large columns take as long as XLA, and stand in memory from the output to the
-    filter's gradient, which shares them.
+    With more pixels, large columns take as long as XLA's convolution. They also stay in memory from
+    the output to the filter's gradient, which reuses them.
     """
     cells = geo.window * geo.w[1]
     return 8 * geo.pixels <= cells or (few_pixels(geo) and cells * geo.pixels <= SMALL_COLUMNS)
@@ -90,7 +87,7 @@ def convolve(product: int, geo: Geometry, a: Array, b: Array, nested: bool) -> j
 
 
 def _precise(function: Callable[..., jax.Array], *args: Array) -> jax.Array:
-    """With sums in float32 where the arguments are 16-bit floats."""
+    """The way with sums in float32 for 16-bit floats."""
     dtype = args[0].dtype
     if dtype.itemsize > 2:
         return function(*args)

@@ -1,20 +1,19 @@
-"""Convolutions as matrix products and multiply-adds: what XLA:CPU computes faster than its own
+"""Convolutions as matrix products and multiply-adds, which XLA:CPU computes faster than its own
 convolution.
 
-Each way comes in three directions, which are all bilinear: the output, and the gradients of the
-input and of the filter.
+Each way has three products, all bilinear: the output, and the gradients of the input and of the
+filter.
 
 - columns (im2col): the input's cells under each filter cell side by side, then one matrix product
-  (one for each group).
-  A 1x1 filter has but one such cell. Large columns are made for one sample, or some groups, at a
-  time: in a cache they are read faster than they are made.
+  (one for each group). A 1x1 filter has only one such cell. Large columns are made for one sample,
+  or some groups, at a time, so that they fit into a cache.
 - samples: a 1x1 convolution of many pixels, channels first, as a product for each sample: nothing
   is transposed.
 - last: a 1x1 convolution, channels last, as one product over all pixels.
 - taps: a depthwise convolution as a sum of shifted inputs times a weight for each channel.
 
-No way multiplies by zeros that are not there, but for the padding's: infinities and nan spread as
-in a convolution. Sums are float32 for 16-bit floats, as in XLA's convolution.
+No way multiplies by zeros that a convolution does not have (the padding aside), so infinities and
+nan spread as in a convolution. Sums are float32 for 16-bit floats, as in XLA's convolution.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from ..ops import loops
 from ..ops.convolution_geometry import Geometry, few_pixels
 from ..ops.registry import Array
 
-LARGE = 3 << 18  # elements of columns that a cache does not hold
-SMALL = 1 << 16  # elements that are gathered one by one: 2 ns each, but compiled in half the time
+LARGE = 3 << 18  # columns with more elements do not fit into a cache
+SMALL = 1 << 16  # up to so many are gathered one by one: 2 ns each, half the compile time
 
 
-# Columns. Within this way arrays are [channels, N, ...], whatever the layout outside.
+# Columns. Within this way arrays are [channels, N, ...] in every layout.
 
 
 def columns_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
@@ -94,8 +93,8 @@ def columns_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
 
 
 def are_made_by_samples(geo: Geometry) -> bool:
-    """Whether the columns of all samples at once are too large, and those of one make a product
-    worth its name.
+    """Whether the columns of all samples at once are too large, and those of one sample large
+    enough for an efficient product.
     """
     return geo.x[0] > 1 and columns_are_large(geo) and not few_pixels(geo)
 
@@ -110,7 +109,9 @@ def _columns_size(geo: Geometry) -> int:
 
 
 def _parts(geo: Geometry) -> int:
-    """How many parts of the groups make columns that fit: a divisor of the groups."""
+    """The number of parts of the groups whose columns fit into a cache: a divisor of the number of
+    groups.
+    """
     if geo.x[0] > 1 or geo.groups == 1 or few_pixels(geo):
         return 1
     least = -(-_columns_size(geo) // LARGE)
@@ -126,7 +127,7 @@ def _channels_back(geo: Geometry, x: Array) -> Array:
 
 
 def _to_channels(geo: Geometry, x: Array) -> Array:
-    """[channels, N, ...] of an array in the geometry's layout."""
+    """An array in the geometry's layout as [channels, N, ...]."""
     return jnp.moveaxis(x, -1, 0) if geo.last else jnp.swapaxes(x, 0, 1)
 
 
@@ -145,7 +146,7 @@ def _by_groups(geo: Geometry, dy: Array) -> Array:
 
 
 def _product(a: Array, b: Array, over_a: int, over_b: int) -> jax.Array:
-    """For each group a product over these axes; a single one is an ordinary product."""
+    """A product over these axes for each group; for one group an ordinary product."""
     if a.shape[0] == 1:
         return lax.dot_general(a[0], b[0], (((over_a - 1,), (over_b - 1,)), ((), ())))[None]
     return lax.dot_general(a, b, (((over_a,), (over_b,)), ((0,), (0,))))
@@ -169,9 +170,7 @@ def _columns(geo: Geometry, x: Array) -> Array:
 
 
 def _side_by_side(geo: Geometry, x: Array, i: int) -> Array:
-    """x [C, ..., sides] with a new second axis: for each filter cell of spatial axis i the cells
-    under it.
-    """
+    """x [C, ..., sides] with a new second axis: the cells under each filter cell of spatial axis i."""
     axis, stride, cells = x.ndim - len(geo.strides) + i, geo.strides[i], []
     for tap in range(geo.w[2 + i]):
         at = tap * geo.dilations[i]
@@ -181,7 +180,7 @@ def _side_by_side(geo: Geometry, x: Array, i: int) -> Array:
 
 
 def _gathered(geo: Geometry, x: Array) -> Array:
-    """[C, window, N, pixels of a sample] of the padded x [C, N, sides...]."""
+    """The columns [C, window, N, pixels of a sample] of the padded x [C, N, sides...]."""
     rank, places = len(geo.strides), np.zeros((), np.int32)
     for i, (k, d, o, s) in enumerate(
         zip(geo.w[2:], geo.dilations, geo.outs, geo.strides, strict=True)
@@ -199,7 +198,7 @@ def _gathered(geo: Geometry, x: Array) -> Array:
 
 
 def _scattered(geo: Geometry, columns: Array) -> jax.Array:
-    """[C, N, sides...]: of columns [C, window, N, outs...] those of each input cell added up."""
+    """The sums [C, N, sides...] over each input cell of the columns [C, window, N, outs...]."""
     parts = (
         (tap, lax.index_in_dim(columns, i, 1, False))
         for i, tap in enumerate(np.ndindex(*geo.w[2:]))
@@ -208,11 +207,11 @@ def _scattered(geo: Geometry, columns: Array) -> jax.Array:
 
 
 def spread(geo: Geometry, parts: Iterator[tuple[tuple[int, ...], Array]], first: int) -> jax.Array:
-    """The sum of all parts, each [..., outs, ...] and of one filter cell, at the input cells under
-    that filter cell.
+    """The sum of all parts, each [..., outs, ...] for one filter cell, added to the input cells
+    under that filter cell.
 
-    Input cells that agree modulo the strides meet the same filter cells: one sum for each residue,
-    then interleaved.
+    Input cells that are equal modulo the strides meet the same filter cells, so there is one sum
+    for each residue, and the sums are interleaved.
     """
     strides, rank = geo.strides, len(geo.strides)
     reach = [
@@ -226,7 +225,7 @@ def spread(geo: Geometry, parts: Iterator[tuple[tuple[int, ...], Array]], first:
         at = [t * d for t, d in zip(tap, geo.dilations, strict=True)]
         widths = [(0, 0, 0)] * part.ndim
         for i in range(rank):
-            # where nothing is interleaved the padding's cells can be left out at once
+            # without interleaving the padding's cells can be left out at once
             skip, size = (geo.pads[i][0], geo.sides[i]) if strides[i] == 1 else (0, blocks[i])
             before = at[i] // strides[i] - skip
             widths[first + i] = (before, size - before - geo.outs[i], 0)
@@ -239,8 +238,8 @@ def spread(geo: Geometry, parts: Iterator[tuple[tuple[int, ...], Array]], first:
 
 
 def _interleaved(geo: Geometry, parts: list[jax.Array], first: int) -> jax.Array:
-    """Cell m * stride + r of every axis from cell m of the part of residue r, without the padding's
-    cells.
+    """The parts interleaved: cell m of the part of residue r becomes cell m * stride + r of every
+    axis. The padding's cells are left out.
     """
     shape = list(parts[0].shape)
     for i in reversed(range(len(geo.strides))):
@@ -261,7 +260,7 @@ def _interleaved(geo: Geometry, parts: list[jax.Array], first: int) -> jax.Array
 
 
 def _every(geo: Geometry, x: Array) -> Array:
-    """The cells of x that a 1x1 filter without padding sees."""
+    """The cells of x that a 1x1 filter without padding reads."""
     if all(s == 1 for s in geo.strides):
         return x
     steps = [1] * x.ndim
@@ -320,13 +319,13 @@ def last_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 def _repeated(geo: Geometry, x: Array) -> Array:
-    """Each channel as often as it has outputs: output c * m + j reads channel c."""
+    """Each channel repeated once for each of its outputs: output c * m + j reads channel c."""
     times = geo.w[0] // geo.channels
     return x if times == 1 else jnp.repeat(x, times, axis=-1 if geo.last else 1)
 
 
 def _cells(geo: Geometry, x: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Each filter cell with the input's cells under it, a channel for each output."""
+    """Each filter cell with the input's cells under it, one channel for each output."""
     return _windows(geo, _repeated(geo, x))
 
 
@@ -348,10 +347,10 @@ def _windows(geo: Geometry, x: Array) -> Iterator[tuple[tuple[int, ...], Array]]
 
 
 def _weights(geo: Geometry, w: Array) -> dict[tuple[int, ...], Array]:
-    """The filter's numbers at each cell, one for each output channel.
+    """The filter's weights at each cell, one for each output channel.
 
-    Channels last, those of a cell are gathered to lie side by side: XLA would do a transposition
-    within the loops over pixels, where a vector of them is then read number by number.
+    With channels last, the weights of a cell are gathered to be contiguous. Otherwise XLA
+    transposes within the loops over pixels, and reads a vector of weights number by number.
     """
     taps, outs = list(np.ndindex(*geo.w[2:])), geo.w[0]
     if not geo.last:
@@ -364,9 +363,10 @@ def _weights(geo: Geometry, w: Array) -> dict[tuple[int, ...], Array]:
 def taps_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """The sum over filter cells of the shifted input times a weight for each channel.
 
-    Channels first, it is made sample by sample, or some channels at a time. The 1x1 convolution
-    behind it takes pixels as one axis: without the loop XLA writes the sum for that axis, and
-    divides at every element to find its row, which takes three times as long as sum and product.
+    With channels first, it is computed sample by sample, or some channels at a time. The 1x1
+    convolution behind it takes pixels as one axis. Without the loop XLA fuses the sum into that
+    axis and divides at every element to find its row, which takes three times as long as sum and
+    product.
     """
     parts = 1 if geo.last or geo.pixels * geo.w[0] * geo.window <= SMALL else _least(geo.groups)
     if parts == 1:
@@ -380,7 +380,7 @@ def taps_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 
 def _least(count: int) -> int:
-    """The least number of equal parts, 2 to 16 of them; 1 if there are none."""
+    """The smallest number of equal parts from 2 to 16; 1 if there is none."""
     return next((n for n in range(2, 17) if count % n == 0), 1)
 
 
@@ -390,7 +390,7 @@ def _sum_of_taps(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 
 def taps_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
-    """At stride 1 dy, convolved with the flipped filter; else dy times each weight, added up in the
+    """At stride 1, dy convolved with the flipped filter; else dy times each weight, summed in the
     input's cells.
     """
     if geo.w[0] == geo.channels and all(s == 1 for s in geo.strides):

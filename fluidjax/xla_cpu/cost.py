@@ -1,7 +1,7 @@
-"""What a step's time goes into: about how much its loops over elements go through, from the program
-before anything runs.
+"""A cost model: estimates from the program, before anything runs, how many elements the loops of a
+step process.
 
-In CPU seconds a step of training, with a library and without: ResNet-18 (batch 32) 0.88 and 1.13,
+CPU seconds of a training step with the library and without: ResNet-18 (batch 32) 0.88 and 1.13,
 ResNet-32 (batch 128) 0.97 and 1.43.
 """
 
@@ -13,24 +13,24 @@ from collections.abc import Mapping, Sequence
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops.products import declared, flops
 
-LEAST_BATCH = 8  # samples that such a step has at least
-TAP = 5.0  # elements that a cell of a window counts for in the gradient of a pool
-LONG = 75e6  # elements of a step's loops from which on a library may have them
-# Of these a library's loops are the faster ones, in nets of dense convolutions; of leaky_relu,
-# transformers and inceptions they are slower.
+LEAST_BATCH = 8  # fewer samples do not use the library
+TAP = 5.0  # elements that each cell of a window counts as in the gradient of a pool
+LONG = 75e6  # elements of a step's loops: fewer do not use the library
+# The library's loops are faster for these op types in nets of dense convolutions. They are slower
+# for leaky_relu, in transformers and in inceptions.
 SUITED = ("batch_norm", "relu", "elementwise_add", "sum", "concat")
 SUITED_SHARE = 0.75
-# Elements for each op from which on faster loops pay for kernels that take longer to compile: an
-# MLP has 84,000, a deep net of thin layers 2,500.
+# With more elements for each op, faster loops are worth kernels that take longer to compile: an MLP
+# has 84,000, a deep net of thin layers 2,500.
 PAYING = 60e3
 
 
 def loops_are_long(desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> bool:
-    """Whether a library runs a step's loops over elements faster: they are long, and most are of
-    the kinds of SUITED.
+    """Whether the library runs a step's loops over elements faster: the loops are long, and most of
+    them belong to ops of SUITED.
     """
     vars = desc.blocks[0].vars
-    # made of such loops itself
+    # a depthwise convolution is made of such loops itself
     if any(op.type.startswith(("conv2d", "depthwise")) and _is_depthwise(op, vars) for op in ops):
         return False
     elements = sum(_elements(op, vars, batch) for op in ops)

@@ -1,11 +1,11 @@
-"""Updates that wait until nothing reads the old parameter any more, so that they write it in place.
+"""Makes each update wait for the last reader of the old parameter, so that XLA writes the parameter
+in place.
 
-XLA:CPU decides before it orders the work where values lie. Where nothing says that the product with
-a parameter in the backward pass comes before the parameter's update, which overwrites it, XLA
-copies the parameter first: of VGG-16's 420 MB of temporaries 160 are such copies. So the gradient
-that an update takes is tied (recomputed.py) to what such readers give. All updates are, those of
-biases too: their copies are nothing, but ties also say early when a gradient is used up, which
-XLA's scheduler for memory goes by.
+XLA:CPU assigns buffers before it orders the work. The backward pass multiplies by a parameter that
+its update overwrites. If the program does not order the two, XLA copies the parameter first: 160 of
+VGG-16's 420 MB of temporaries are such copies. So the gradient that an update takes is tied
+(recomputed.py) to the outputs of those readers. All updates are tied, also those of biases. Their
+copies are small, but ties also show XLA's memory scheduler early when a gradient is used up.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..ops.registry import GRAD
 
 
 def waits(desc: ProgramDesc, ops: Sequence[OpDesc]) -> dict[int, Tie]:
-    """By the uid of an update what its gradient is tied to: values of ops that read the parameter
-    and from which it does not follow.
+    """The uid of an update -> what its gradient is tied to: the outputs of ops that read the
+    parameter and that the gradient does not depend on.
     """
     vars = desc.blocks[0].vars
     updates = {op.uid: op.input("Param")[0] for op in ops if _overwrites(op, vars)}
@@ -32,7 +32,7 @@ def waits(desc: ProgramDesc, ops: Sequence[OpDesc]) -> dict[int, Tie]:
         op.uid: tuple(walk.reads_with_subblocks(desc, op) if op.blocks else op.reads) for op in ops
     }
     wanted = {n for op in ops for n in reads[op.uid] if n not in op.writes}
-    behind: dict[str, int] = {}  # of a value the readers that it follows from, a bit each
+    behind: dict[str, int] = {}  # value -> the readers that it depends on, one bit each
     readers: dict[str, list[tuple[int, OpDesc]]] = {n: [] for n in parameters}
     count = 0
     for op in ops:
@@ -51,7 +51,7 @@ def waits(desc: ProgramDesc, ops: Sequence[OpDesc]) -> dict[int, Tie]:
         count += len(own)
         for n, bit in own.items():
             readers[n].append((bit, op))
-        for name in op.writes:  # a parameter's gradient does not take the parameter
+        for name in op.writes:  # a parameter's gradient does not read the parameter
             behind[name] = after | sum(
                 bit for n, bit in own.items() if not name.startswith(n + GRAD)
             )
@@ -69,7 +69,7 @@ def _overwrites(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
 def _not_behind(
     after: int, readers: Sequence[tuple[int, OpDesc]], behind: Mapping[str, int], wanted: set[str]
 ) -> tuple[str, ...]:
-    """Values to wait for: of each reader that nothing else follows, one that is needed anyway."""
+    """Values to wait for: one needed output of each reader that the update does not depend on yet."""
     names = []
     for bit, op in reversed(readers):
         if not after & bit:

@@ -1,10 +1,9 @@
-"""A traced function as XLA may give its loops over elements to a library (YNNPACK) without other
-values.
+"""Rewrites a traced function so that a library (YNNPACK) that runs its loops over elements gives
+XLA's values.
 
-Of all that the library computes, two things are not what XLA means by them: the greater or less of
-nan and a number is the number, and what becomes a small integer is rounded. Both are written
-otherwise, as XLA keeps them: a maximum as a clamp, which loses no nan, and a small integer by way
-of a large one.
+The library differs from XLA in two operations: its maximum or minimum of nan and a number is the
+number, and it rounds in a conversion to small integers. Both are rewritten: a maximum as a clamp,
+which keeps nan, and a conversion to a small integer by way of a large one.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, jaxpr_as_fun
 
-# whose functions of two scalars XLA must recognise
+# XLA must recognise their functions of two scalars
 REDUCERS = ("reduce", "scatter", "select_and", "argm", "sort")
 
 
 def kept_apart(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function of arrays, to be traced for such a compilation."""
+    """The rewritten function, to be traced for a compilation with the library."""
 
     def run(*args: Any) -> Any:
         traced, made = jax.make_jaxpr(function, return_shape=True)(*args)
@@ -62,7 +61,7 @@ def _equation(eqn: JaxprEqn) -> JaxprEqn:
 
 
 def _within(value: Any) -> Any:
-    """A parameter of an equation, with the functions that it is or has rewritten."""
+    """A parameter of an equation, with the jaxprs in it rewritten."""
     if isinstance(value, ClosedJaxpr) and not isinstance(value, Jaxpr):
         return _closed(value)
     if isinstance(value, Jaxpr):
@@ -73,7 +72,7 @@ def _within(value: Any) -> Any:
 
 
 def _called(eqn: JaxprEqn, function: Callable[..., Any]) -> JaxprEqn:
-    """The equation with another function in the place of its primitive."""
+    """The equation with a call of another function in place of its primitive."""
     call = _call(function, tuple(v.aval for v in eqn.invars))
     return eqn.replace(primitive=call.primitive, params=call.params)
 
@@ -95,8 +94,8 @@ def _less(x: Any, y: Any) -> Any:
 
 
 def _with_bound(x: Any, y: Any) -> list[Any]:
-    """As clamp takes them: of one shape, or an array and a number. A maximum also takes sizes of 1
-    for any.
+    """The operands in the form that clamp takes: of one shape, or an array and a number. A maximum
+    also broadcasts sizes of 1.
     """
     if x.ndim and y.ndim:
         return list(jnp.broadcast_arrays(x, y))
@@ -105,7 +104,9 @@ def _with_bound(x: Any, y: Any) -> list[Any]:
 
 @lru_cache
 def _running(extreme: Callable[[Any, Any], Any], axis: int, reverse: bool) -> Callable[[Any], Any]:
-    """Of the elements up to each one, as XLA's own is written only when it is lowered."""
+    """The running extreme along an axis, as explicit operations; JAX writes its own only when it
+    lowers.
+    """
     return lambda x: lax.associative_scan(extreme, x, reverse, axis)
 
 
@@ -113,7 +114,9 @@ def _small(dtype: Any) -> Callable[[Any], Any]:
     ends = np.iinfo(dtype)
 
     def converted(x: Any) -> Any:
-        """As XLA converts: towards zero, to the nearest there is of what is beyond, to 0 of nan."""
+        """Converts as XLA does: rounds towards zero, clamps what is out of range, and turns nan
+        into 0.
+        """
         return lax.clamp(np.int32(ends.min), x.astype(np.int32), np.int32(ends.max)).astype(dtype)
 
     return converted

@@ -1,8 +1,8 @@
-"""The one entry: what suits the compiler of a platform.
+"""The only entry to the tuning for a platform's compiler.
 
 `choose(platform)` gives a Policy: how ops are lowered, in what order and groups a step runs them,
-and the options for XLA. A policy changes how fast a step is, never what it computes beyond rounding.
-Tuning for another backend would be another package with such a policy, chosen here.
+and the options for XLA. A policy changes the speed of a step; it changes results by no more than
+rounding. Tuning for another backend would be another package with such a policy, chosen here.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ RunOne = Callable[[OpDesc, Env, Context], None]
 
 
 class Schedule(Protocol):
-    """Another way through a step's ops than one after another."""
+    """An order in which a step runs its ops, other than one by one."""
 
     def run(self, env: Env, ctx: Context, run_one: RunOne) -> None:
-        """Run all the ops. run_one: runs one by itself."""
+        """Run all the ops. run_one: runs one op by itself."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """tuned: whether anything is done beyond what the program says. cpu: the platform is a CPU.
-    library: loops over elements are a library's. given: the options that suit the step.
+    """tuned: whether there is any tuning. cpu: the platform is a CPU. library: the library runs the
+    loops over elements. given: the options for the step.
     """
 
     tuned: bool
@@ -43,11 +43,11 @@ class Policy:
     given: Mapping[str, Any] = field(default_factory=lambda: options.ORDINARY)
 
     def fitted(self, desc: ProgramDesc, ops: Sequence[OpDesc], batch: int) -> Policy:
-        """The policy for a step with these ops that is fed so many samples."""
+        """The policy for a step with these ops that is fed `batch` samples."""
         if not (self.tuned and self.cpu):
             return self
         long = loops_are_long(desc, ops, batch)
-        # else XLA_FLAGS say themselves what the library is given
+        # False if the user's XLA_FLAGS set this option
         library = YNNPACK in options.known(options.left_open(options.IN_LIBRARY))
         given = options.ORDINARY
         if is_of_products(desc, ops, batch):
@@ -58,7 +58,7 @@ class Policy:
 
     @property
     def target(self) -> Target:
-        """How ops are lowered. What suits a CPU alone is decided when a step is lowered for one."""
+        """How ops are lowered. Lowering for a CPU is chosen when the step is lowered for one."""
         return Target(convolution.convolve, library=self.library) if self.tuned else PLAIN
 
     def schedule(
@@ -68,10 +68,11 @@ class Policy:
         kept: Sequence[str],
         alone: frozenset[int] | None,
     ) -> Schedule | None:
-        """How a step with these ops runs them; None: one after another.
+        """The schedule for a step with these ops; None: one by one.
 
-        kept: names whose values are looked at after the last op. alone: the uids of ops that run by
-        themselves, where rows that the data choose may go block by block; None: they may not.
+        kept: names whose values are read after the last op. alone: the uids of ops that must run by
+        themselves if rows that the data choose are computed in blocks; None: rows are not computed
+        in blocks.
         """
         if not self.tuned:
             return None
@@ -82,8 +83,8 @@ class Policy:
         return blocks if blocks is not None and blocks.starts else None
 
     def options(self, memory: bool = False, draft: bool = False) -> dict[str, Any] | None:
-        """Options for XLA. memory: it is to order the step for the least memory. draft: the
-        executable is only looked at, so that its code may be slow.
+        """Options for XLA. memory: order the step for the least memory. draft: the executable is
+        only inspected, so its code may be slow.
         """
         found = options.left_open(self.given) if self.tuned and self.cpu else {}
         found |= options.MEMORY_OPTIMIZED if memory and self.cpu else {}
@@ -91,29 +92,29 @@ class Policy:
         return options.known(found) or None
 
     def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function to be traced in place of a step's."""
+        """The function to trace in place of the step's."""
         return library.kept_apart(function) if self.library else function
 
     def by_samples(
         self, ops: Sequence[OpDesc], state: Mapping[str, Any], fed: Iterable[Any]
     ) -> bool:
-        """Whether a prediction goes sample by sample through these ops where its rows are
-        independent.
-        """
+        """Whether a prediction with independent rows runs these ops sample by sample."""
         return self.tuned and self.cpu and samples.pay(ops, state, fed)
 
     def waits(self, desc: ProgramDesc, ops: Sequence[OpDesc]) -> dict[int, Tie]:
-        """What updates wait for in a step that is ordered for memory, by their uids."""
+        """The values that updates wait for in a step that is ordered for memory, by the updates'
+        uids.
+        """
         return last_readers.waits(desc, ops)
 
     @property
     def orders_for_memory(self) -> bool:
-        """Whether the compiler has a choice there."""
+        """Whether the compiler can order a step for memory."""
         return self.cpu
 
 
 def choose(platform: str | None = None) -> Policy:
-    """The policy for a platform, as JAX names it ("cpu", "gpu"); None: it is known only when a step
-    is lowered.
+    """The policy for a platform by JAX's name ("cpu", "gpu"); None if the platform is known only
+    when a step is lowered.
     """
     return Policy(bool(flag(FLAG)), platform == "cpu")

@@ -1,12 +1,12 @@
-"""Rows of which the data say how many there are, computed block by block, as many blocks as there
-are true rows.
+"""Computes rows whose number depends on data block by block, and only the blocks that have true
+rows.
 
-What an op has chosen has room for all that it might choose (docs/lod.md), and a detector's
-proposals may be a third of their room. So where an op with a large weight goes through such rows
-one by one, a step that does not differentiate it runs it, and what follows it row by row, as a loop
-over blocks of rows. Behind the last true row nothing is computed.
+The output of an op that chooses rows has room for all rows that it might choose (docs/lod.md), and
+a detector's proposals may fill a third of that room. If an op with a large weight processes such
+rows one by one and is not differentiated, the op and the row-wise ops behind it run as a loop over
+blocks of rows. Nothing is computed behind the last true row.
 
-A Faster R-CNN predicts in 1.6 CPU seconds for 7.0.
+A Faster R-CNN predicts in 1.6 CPU seconds instead of 7.0.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ..ops.ragged import Ragged, by_data, copied, rows_of
 from ..ops.registry import lookup, traits
 from ..ops.traits import RowWise, Sequences, SparseGradient
 
-BLOCK = 32  # rows at once
-LEAST = 1 << 24  # what the weight's elements times the rows must come to, for a loop to be worth it
+BLOCK = 32  # rows of a block
+LEAST = 1 << 24  # least product of the weight's elements and the rows for a loop
 KEY = "a block of rows"
 
 RunOne = Callable[[OpDesc, Env, Context], None]
@@ -39,9 +39,9 @@ RunOne = Callable[[OpDesc, Env, Context], None]
 
 @dataclass(frozen=True)
 class _Group:
-    """Ops that go through rows block by block. rows: the names that they read; made: by name the
-    rows that are needed afterwards, of a block, as types; lods: names of rows whose LoD the program
-    sees.
+    """Ops that process rows block by block. rows: the names that they read; made: by name, the
+    types of a block of the rows that are needed afterwards; lods: names of rows whose LoD the
+    program reads.
     """
 
     ops: Sequence[OpDesc]
@@ -52,10 +52,10 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """Which ops of a step run so, and how.
+    """A schedule that runs some ops of a step in blocks of rows.
 
-    kept: names whose values are looked at after the last op. alone: the uids of ops that run by
-    themselves: they are differentiated, or computed while the step is traced.
+    kept: names whose values are read after the last op. alone: the uids of ops that run by
+    themselves, because they are differentiated or computed while the step is traced.
     """
 
     desc: ProgramDesc
@@ -65,16 +65,16 @@ class RowBlocks:
 
     @cached_property
     def starts(self) -> frozenset[int]:
-        """The places of ops that may begin a loop, as far as declarations tell; none where the data
-        choose no rows.
+        """The positions of ops that may begin a loop, judged by declarations; empty if no op
+        chooses rows by data.
         """
         if not any(traits(op.type).chosen is not None for op in self.ops):
             return frozenset()
         return frozenset(at for at, op in enumerate(self.ops) if self._by_rows(op))
 
     def _by_rows(self, op: OpDesc) -> bool:
-        """Whether an op does nothing but compute rows from rows, and not by looking them up or by
-        drawing or with other ranks.
+        """Whether an op only computes rows from rows, without look-ups, random numbers or
+        communication between ranks.
         """
         what = traits(op.type)
         if what.ranks.together or lookup(op.type).is_random(op.attrs):
@@ -97,8 +97,8 @@ class RowBlocks:
             at += done or 1
 
     def _blocks(self, at: int, env: Env, ctx: Context, run_one: RunOne) -> int:
-        """Run the ops from `at` on that go through chosen rows, block by block; how many those are,
-        0 where it is not worth a loop.
+        """Run the ops from `at` on that process chosen rows, block by block. Returns how many ops
+        ran; 0 if a loop is not worth it.
         """
         lead = _lead(self.ops[at], env)
         if lead is None:
@@ -141,7 +141,7 @@ class RowBlocks:
 
         def through(given: Env) -> Env:
             values = {**env, **given}
-            # each is given rows with the LoD that the program sees, or none
+            # each op gets rows with the LoD that the program reads, or none
             for op in self.ops[at:]:
                 before = dict(values)
                 if (
@@ -166,9 +166,7 @@ class RowBlocks:
         )
 
     def _gives_more(self, at: int, op: OpDesc, values: Env) -> bool:
-        """Whether an op that has run gives something besides rows of the block that is needed after
-        it.
-        """
+        """Whether a later op needs an output of this op that is not rows of the block."""
         same = traits(op.type).unchanged
         left = (
             {n for slot in same.outs for n in op.output(slot)}
@@ -179,7 +177,7 @@ class RowBlocks:
         return bool(other and other & self._needed_after(at + 1))
 
     def _needed_after(self, at: int) -> set[str]:
-        """The names whose values are needed behind the first `at` ops."""
+        """The names whose values are needed after the first `at` ops."""
         needed = set(self.kept)
         for op in reversed(self.ops[at:]):
             walk.step_back(self.desc, op, needed)
@@ -187,7 +185,9 @@ class RowBlocks:
 
 
 def _lead(op: OpDesc, env: Env) -> Ragged | None:
-    """The rows that an op goes through, if they are chosen, many, and meet a large weight."""
+    """The rows that an op processes, if the data choose them, there are many, and the op has a
+    large weight.
+    """
     values = [env[n] for n in op.reads if n in env]
     rows = next((v for v in values if isinstance(v, Ragged) and by_data(v)), None)
     if rows is None or rows.capacity < 2 * BLOCK or rows.alive is not None or len(rows.offsets) > 1:
@@ -200,7 +200,7 @@ def _lead(op: OpDesc, env: Env) -> Ragged | None:
 
 
 def _alone(op: OpDesc) -> str:
-    """The slot of which an op that knows sequences takes each row by itself; "" if it does not."""
+    """The slot whose rows a sequence op takes one by one; "" if there is none."""
     rows = traits(op.type).rows
     return (
         rows.alone if isinstance(rows, Sequences) and (rows.when is None or rows.when(op)) else ""
@@ -212,22 +212,22 @@ def _of_block(value: Any) -> bool:
 
 
 def _computed(op: OpDesc, values: Env, ctx: Context, run_one: RunOne) -> bool:
-    """Whether an op can be run on a block; what it gives is in `values` then."""
+    """Whether an op can run on a block; if so, its outputs are added to `values`."""
     try:
         run_one(op, values, ctx)
     except (FluidError, TypeError, ValueError):
-        # it mixes rows, or reads what has the rows of all blocks
+        # it mixes rows, or reads a value with the rows of all blocks
         return False
     return True
 
 
 def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_one: RunOne) -> Env:
-    """What the ops give, [capacity, ...]; zeros behind the last block that has a true row."""
+    """The outputs of the ops, [capacity, ...]; zeros behind the last block that has a true row."""
     last, within = lead.capacity - BLOCK, ctx.nested()
 
     def block(state: tuple[Any, Env]) -> tuple[Any, Env]:
         number, made = state
-        begin = jnp.minimum(number * BLOCK, last)  # the last block may compute some rows once more
+        begin = jnp.minimum(number * BLOCK, last)
         values = {
             **env,
             **{n: lax.dynamic_slice_in_dim(env[n].rows, begin, BLOCK) for n in group.rows},

@@ -1,8 +1,9 @@
-"""Whether a prediction on a batch of images is made image by image.
+"""Decides whether a prediction on a batch of images runs image by image.
 
-What one image needs between two ops fits a cache, and the memory of a whole batch is given back to
-the system after every call: a page of it is made anew at each first touch. In CPU ms of one core,
-batch 8 as one and image by image: MobileNet-v1 91 and 75, PP-OCRv4 rec 136 and 78, det 650 and 420.
+The values of one image between two ops fit into a cache. The memory of a whole batch is returned to
+the system after every call, and the system must clear each page again at its next first use. In CPU
+ms of one core, a batch of 8 at once and image by image: MobileNet-v1 91 and 75, PP-OCRv4 rec 136
+and 78, det 650 and 420.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import jax.numpy as jnp
 
 from ..ir.desc import OpDesc
 
-LEAST = 1 << 14  # numbers of an image: with fewer, products of one image are too small
-# Numbers of filters for each number of an image: they are read again for each image.
+LEAST = 1 << 14  # elements of an image: with fewer, the products of one image are too small
+# Elements of filters for each element of an image, because filters are read again for each image.
 MOST_FILTERS = 64
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 
@@ -28,8 +29,8 @@ def are_images(ops: Sequence[OpDesc]) -> bool:
 
 
 def pay(ops: Sequence[OpDesc], state: Mapping[str, Any], images: Iterable[Any]) -> bool:
-    """Whether it is faster image by image: images [N, a, b, c] go into convolutions whose filters
-    are not much larger than an image.
+    """Whether image by image is faster: images [N, a, b, c] go into convolutions whose filters are
+    not much larger than an image.
     """
     images = list(images)
     if not are_images(ops):

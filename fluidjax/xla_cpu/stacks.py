@@ -1,8 +1,8 @@
-"""Equal ops, run as one op over their stacked inputs (batching.py says which), and their outputs,
-held as rows of stacks.
+"""Runs equal ops (chosen by batching.py) as one op over their stacked inputs, and keeps their
+outputs as rows of stacks.
 
-A row is taken out of its stack only where an op reads it that is run by itself. The gradients of
-slices of one value are boxes: they are not padded to that value's size one by one, but added up in
+A row is taken out of its stack only when an op that runs by itself reads it. The gradients of
+slices of one value are boxes. They are not padded to that value's size one by one; all are added to
 its cells at once.
 """
 
@@ -26,13 +26,13 @@ from ..ops.described import described
 from ..ops.registry import OpDef, lookup
 from .batching import LEAST, Unit, fits, sides_of, starts_of
 
-# places in the table that says which boxes a cell is in; more are scattered one by one
+# largest table of the boxes that each cell is in; beyond it boxes are scattered one by one
 MOST_TABLE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Arrays of the sides `sides`, stacked, each at a place of its own in zeros of the shape
+    """Stacked arrays of the sides `sides`, each at a place of its own in zeros of the shape
     `shape`.
     """
 
@@ -43,7 +43,7 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Row:
-    """Element `at` of a stack. boxes: of such, with zeros around it."""
+    """Element `at` of a stack. boxes: the element is one of these boxes, with zeros around it."""
 
     stack: jax.Array
     at: int
@@ -62,39 +62,39 @@ class Row:
 
 
 class Stacks:
-    """The environment of a step some of whose names are rows of stacks."""
+    """The environment of a step in which some names are rows of stacks."""
 
     def __init__(self, env: Env) -> None:
         self.env = env
         self._rows: dict[str, Row] = {}
 
     def show(self, names: Iterable[str]) -> None:
-        """Put these names into the environment, for ops that know no stacks."""
+        """Put the values of these names into the environment, for ops that run by themselves."""
         for name in names:
             row = self._rows.pop(name, None)
             if row is not None:
                 self.env[name] = row.value()
 
     def forget(self, names: Iterable[str]) -> None:
-        """The names have other values now."""
+        """Drop the rows of these names, because the names have other values now."""
         for name in names:
             self._rows.pop(name, None)
 
     def hold(self, names: Sequence[str], stack: jax.Array, boxes: Boxes | None = None) -> None:
-        """The names are the rows of a stack, in order."""
+        """Note that the names are the rows of a stack, in order."""
         for at, name in enumerate(names):
             if name != EMPTY:
                 self.env.pop(name, None)
                 self._rows[name] = Row(stack, at, boxes)
 
     def rows(self, names: Sequence[str]) -> list[Row] | None:
-        """The names as rows, if all are."""
+        """The rows of the names; None if some name is not a row."""
         found = [self._rows.get(n) for n in names]
         return None if None in found else found  # type: ignore[return-value]
 
     def stacked(self, names: Sequence[str]) -> jax.Array | None:
-        """The values of the names, one after another along a new first axis; None if they are not
-        arrays of one type.
+        """The values of the names, stacked along a new first axis; None if they are not arrays of
+        one type.
         """
         rows = self.rows(names)
         if rows is not None and all(r.boxes is None for r in rows):
@@ -135,7 +135,7 @@ def _taken(stack: jax.Array, rows: Sequence[int]) -> jax.Array:
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """A schedule that runs ops of one unit at once. kept: names that are looked at afterwards."""
+    """A schedule that runs the ops of a unit at once. kept: names that are read afterwards."""
 
     units: Sequence[Unit]
     kept: Sequence[str]
@@ -154,7 +154,7 @@ class Batches:
 
 
 def _together(unit: Unit, stacks: Stacks, ctx: Context) -> bool:
-    """Run the ops at once, or one that takes or gives rows of stacks; False if they have to run by
+    """Run the ops of a unit at once, or one op on rows of stacks. False if they must run by
     themselves.
     """
     op = unit[0]
@@ -198,8 +198,8 @@ def _mapped(unit: Unit, stacks: Stacks) -> bool:
 def _operands(
     unit: Unit, definition: OpDef, stacks: Stacks
 ) -> tuple[dict[str, jax.Array], dict[str, int | None]] | None:
-    """Of each slot the value that all ops read (axis None), or theirs stacked (axis 0); None where
-    one is no plain array.
+    """For each slot the value that all ops read (axis None), or the stacked values (axis 0); None
+    if one is not a plain array.
     """
     values: dict[str, Any] = {}
     axes: dict[str, int | None] = {}
@@ -237,7 +237,7 @@ def _slices(unit: Unit, stacks: Stacks) -> bool:
 
 
 def _cut(x: jax.Array, starts: np.ndarray, sides: Sequence[int]) -> jax.Array:
-    """[boxes, sides...]: the boxes of x that begin at `starts`."""
+    """The boxes of x that begin at `starts`, [boxes, sides...]."""
     return jax.vmap(lambda at: lax.dynamic_slice(x, list(at), sides))(starts)
 
 
@@ -275,8 +275,8 @@ def _added(stack: jax.Array, boxes: Boxes) -> jax.Array:
 
 
 def _table(boxes: Boxes) -> np.ndarray | None:
-    """[most boxes over a cell, cells]: which elements of the stack lie there, in order, else the
-    place behind the last.
+    """A table [most boxes over a cell, cells] of the stack's elements at each cell, in order;
+    unused entries point behind the last element.
     """
     inside = np.stack(np.unravel_index(np.arange(math.prod(boxes.sides)), boxes.sides), -1)
     cells = np.ravel_multi_index(

@@ -61,7 +61,7 @@ def test_each_has_its_reason(ran):
             "it runs many steps in one call, before one step; feed 'x' is float32[2, 4, 2], before"
             " float32[4, 2]"
         ),
-        "it runs one step that is checked for what is not finite, before one step",
+        "it runs one step that is checked for values that are not finite, before one step",
         "the program was changed: 1 relu more",
     ]
 

@@ -183,7 +183,7 @@ def test_trainers_with_different_numbers_of_batches_are_told_apart() -> None:
 def test_an_unknown_feed_is_passed_over_as_on_one_device() -> None:
     job, other = started("mlp_sgd"), started("mlp_sgd")
     good = feeds(recorded()["mlp_sgd"]["job"])[0]
-    with pytest.warns(RuntimeWarning, match="feed 'z': .*passed over"):
+    with pytest.warns(RuntimeWarning, match="feed 'z': .*is ignored"):
         (got,), _ = job.step([{**good[0], "z": good[0]["x"]}, good[1]], ["mean_0.tmp_0"])
     (wanted,), _ = other.step(good, ["mean_0.tmp_0"])
     np.testing.assert_array_equal(got, wanted)

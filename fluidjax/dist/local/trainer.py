@@ -117,7 +117,7 @@ class LocalTrainer:
                 if name not in feed:
                     raise unknown[0] if unknown else FeedError(f"{name!r} must be fed")
             for passed_over in unknown:
-                warn(f"{passed_over}; it is passed over", RuntimeWarning)
+                warn(f"{passed_over}; it is ignored", RuntimeWarning)
             return {name: rules[name](value) for name, value in feed.items() if name in rules}
         except FeedError as error:
             raise FeedError(f"trainer {self.id}: {error}") from None
