@@ -1,9 +1,9 @@
-"""One differentiation of a block: the drafts of all gradient ops of a path, and how they become ops
-and variables.
+"""One differentiation of a block: drafts all gradient ops of a path, and turns them into ops and
+variables.
 
-An op that holds a block is differentiated by a block of its own: what its `write_grad` asks for by
-``names.inside()`` is made here, by the same means and under a number of its own, before the op's
-gradient op is written.
+The gradient of an op with a block has a block of its own. Its `write_grad` requests the block by
+``names.inside()``, and this module makes it in the same way, with a number of its own, before the
+op's gradient op is written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Found = dict[str, Variable]  # a variable's name -> its gradient
 
 def gradients_of(block: Block) -> Block | None:
     """The gradient block of a case in which minimize or append_backward was called."""
-    later = islice(block.program.blocks, block.idx + 1, None)  # it was made after the block
+    later = islice(block.program.blocks, block.idx + 1, None)
     return next((b for b in later if b.forward_block_idx == block.idx), None)
 
 
@@ -66,25 +66,25 @@ class Inside:
 class Differentiation:
     """One call of append_backward or gradients.
 
-    A program's first call makes gradients of everything on the path; later ones follow only what
+    A program's first call makes gradients of everything on the path. Later calls follow only what
     the targets' own gradients (`seeds`) reach, and must not overwrite the gradients of earlier
     calls.
     """
 
     def __init__(self, program: Program, within: bool = False) -> None:
-        """within: a case is differentiated, whose gradients have a block of their own; it does not
-        count as a call, as in 1.8.5.
+        """within: this differentiates a case, whose gradients have a block of their own. It does
+        not count as a call, as in 1.8.5.
         """
         self._counts = not within
         program.update_info(grad_calls=program.info.grad_calls + self._counts)
         self.program = program
         self.order = 1 if within else program.info.grad_calls
         self.grad_to_var: dict[str, str] = {}
-        self.inside: dict[int, Inside] = {}  # gradient blocks by their numbers
+        self.inside: dict[int, Inside] = {}  # gradient blocks by number
 
     @contextlib.contextmanager
     def undone_on_error(self) -> Iterator[None]:
-        """What is raised within leaves the program with the blocks that it had."""
+        """If the block of this context raises, the program gets its old blocks back."""
         program, count, current = (
             self.program,
             len(self.program.blocks),
@@ -100,8 +100,8 @@ class Differentiation:
             raise
 
     def gradient_block(self, current: Block) -> Block:
-        """Where the gradient ops of a call go that is made while ops go to `current`: a block of
-        the case's own, made now.
+        """The block for the gradient ops of a call made while ops go to `current`: within a case, a
+        new block for the case's gradients.
         """
         if not current.idx:
             return current
@@ -125,13 +125,13 @@ class Differentiation:
         start: Sequence[Draft] = (),
         there: Set[str] = frozenset(),
     ) -> list[Draft]:
-        """The gradient ops of a path, backwards, behind `start`. Adds to `no_grad`, the gradients
-        that are not wanted.
+        """The gradient ops of a path in reverse order, behind `start`. Adds the unwanted gradients
+        to `no_grad`.
 
-        seeds: the gradients to begin from; None takes all, as within a block, where one may come
-        from another iteration. wanted: variables whose gradients the caller asks for. start: ops
-        that make such gradients. there: gradients that ops before these make. checkpoints: names of
-        values between which all others are computed again (recompute.py).
+        seeds: the gradients to begin from; None means all, as within a block, where a gradient may
+        come from another iteration. wanted: variables whose gradients the caller requests. start:
+        ops that make such gradients. there: gradients that earlier ops make. checkpoints: names of
+        values between which all others are recomputed (recompute.py).
         """
         if checkpoints:
             return self._recomputing(block, path, no_grad, checkpoints)
@@ -167,8 +167,8 @@ class Differentiation:
         return drop_unwanted(add_up(found, block.idx), no_grad)
 
     def _inside(self, op: OpDesc, ends: Ends | None) -> Inside:
-        """The gradient ops of an op's block, in a new block; the variables that stop gradients are
-        those of that block.
+        """The gradient ops of an op's block, in a new block. The variables of that block decide
+        where gradients stop.
         """
         forward = self.program.block(op.attrs["sub_block"].idx)
         block = self.program._create_block()
@@ -182,8 +182,8 @@ class Differentiation:
         return found
 
     def _name_again(self, block: Block, start: Sequence[Draft], drafts: Sequence[Draft]) -> None:
-        """Gradients whose names an earlier call has taken are ``grad/grad/x@GRAD``; those that the
-        call begins with get others.
+        """Rename gradients whose names an earlier call has taken to ``grad/grad/x@GRAD``; the
+        gradients that the call begins with get other names.
         """
         begun = {n for d in start for n in d.writes}
         written = {n for d in drafts for n in d.writes if is_own(n)} - begun
@@ -197,8 +197,8 @@ class Differentiation:
                 self.grad_to_var[new] = self.grad_to_var.pop(old)
 
     def append(self, block: Block, drafts: list[Draft], given: dict[str, str]) -> Found:
-        """Append the ops and create their variables; by the names of forward variables their
-        gradients.
+        """Append the ops and create their variables. Returns the gradients by the names of the
+        forward variables.
 
         given: gradients that the caller has, under the caller's names.
         """
@@ -217,8 +217,8 @@ class Differentiation:
         recurring: Set[str],
         found: Found,
     ) -> None:
-        """there: gradients that have been computed so far. recurring: those that one iteration of
-        the block hands to the next.
+        """there: gradients that have been computed so far. recurring: gradients that one iteration
+        of the block passes to the next.
         """
         straight = block.idx not in self.inside
         for d in drafts:
@@ -252,15 +252,14 @@ class Differentiation:
         self._append_op(block, d)
 
     def _settled(self, block: Block, d: Draft, there: Set[str]) -> list[Draft]:
-        """Ops that make zeros of the gradients that a draft reads and nothing computes, where the
-        draft cannot do without them.
+        """Ops that make zeros for gradients that a draft needs and nothing computes.
 
-        A slot for one gradient may name one that is not there, as Paddle leaves it, unless the name
-        means something else.
+        As in Paddle, a slot for one gradient may name a gradient that does not exist, unless the
+        name has another meaning.
         """
         made: list[Draft] = []
         definition = lookup(d.type)
-        if definition.fn is None:  # ops that steer know what is not there
+        if definition.fn is None:  # control ops handle missing gradients themselves
             return []
         slots = {s.name: s for s in definition.inputs}
         for name, names in d.inputs.items():
@@ -283,7 +282,7 @@ class Differentiation:
 
     @staticmethod
     def _missing(block: Block, d: Draft) -> list[str]:
-        """Gradients to be added up that no op writes; Paddle declares them too."""
+        """Gradients to be summed that no op writes; Paddle declares them too."""
         slots = (slot.name for slot in lookup(d.type).inputs if slot.gaps)
         return [
             n
@@ -294,8 +293,8 @@ class Differentiation:
 
     @staticmethod
     def _has_use(block: Block, d: Draft, there: Set[str], recurring: Set[str]) -> bool:
-        """Whether a gradient op writes something, and some gradient that it reads is there if it
-        reads any.
+        """Whether a gradient op writes something and, if it reads gradients, at least one of them
+        exists.
         """
         if all(n == EMPTY for n in d.writes):
             return False
@@ -352,8 +351,8 @@ class Differentiation:
 
 
 def _refuse_captured(block: Block, op: OpDesc, drafts: Sequence[Draft]) -> None:
-    """Raises UnsupportedError where the gradient of a variable from around a block has been
-    computed in it, and is wanted again.
+    """Raises UnsupportedError if a block computed the gradient of a variable from outside and that
+    gradient is to be differentiated.
     """
     for name in (
         {n for d in drafts for n in d.writes if is_own(n) and unmarked(n) in block.vars}
@@ -364,20 +363,20 @@ def _refuse_captured(block: Block, op: OpDesc, drafts: Sequence[Draft]) -> None:
         if source not in block.vars and block._find_var_recursive(source) is not None:
             where = f" ({op.loc})" if op.loc else ""
             raise UnsupportedError(
-                f"gradients() within a block has computed the gradient of {source!r}, which stands"
-                f" around it, and to differentiate op '{op.type}'{where} of that block once more is"
-                " not supported, nor does Paddle 1.8.5 do so; compute the gradients outside the"
-                " case or the loop, or those of variables of the block alone"
+                f"gradients() within a block has computed the gradient of {source!r}, which is a "
+                f"variable from outside, so op '{op.type}'{where} of that block cannot be "
+                "differentiated again, as in Paddle 1.8.5; compute the gradients outside the case "
+                "or the loop, or only those of variables of the block"
             )
 
 
 def _reached(drafts: list[Draft], reached: set[str]) -> tuple[list[Draft], bool]:
-    """The drafts that read a gradient in `reached`, which grows; and whether there is anything of
-    the op's gradient.
+    """The drafts that read a gradient in `reached`, to which their outputs are added; and whether
+    any draft of the op's gradient is needed.
     """
     kept: list[Draft] = []
     for d in drafts:
-        # increment's undoing reads none; it is left out, and what follows it
+        # the draft that undoes an increment reads none: leave it out, and all behind it
         if not d.gradients_read:
             return kept, True
         if not reached.isdisjoint(d.gradients_read):

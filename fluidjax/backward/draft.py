@@ -1,8 +1,8 @@
-"""A gradient op while its names may still change, and the names that gradients have.
+"""Drafts of gradient ops, whose names may still change, and the names of gradients.
 
-While ops are drafts, a gradient that the differentiation under way makes carries a mark. Without
-it, ``x@GRAD`` would mean two things where gradients are differentiated again: what an earlier
-differentiation computed, a value as any other, and what flows to x.
+While ops are drafts, the gradients of the current differentiation carry a mark. Without it,
+``x@GRAD`` would have two meanings if gradients are differentiated again: a value that an earlier
+differentiation computed, and the gradient of x.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ops.registry import GRAD
 
-_OWN = "\0"  # no variable's name begins so
+_OWN = "\0"  # no variable's name begins with it
 
 
 def grad_name(name: str) -> str:
@@ -22,7 +22,7 @@ def grad_name(name: str) -> str:
 
 
 def own_grad(name: str) -> str:
-    """The gradient of a variable that this differentiation makes: ``x@GRAD`` with the mark."""
+    """The name of a variable's gradient in this differentiation: ``x@GRAD`` with the mark."""
     return _OWN + name + GRAD
 
 
@@ -32,17 +32,17 @@ def is_own(name: str) -> bool:
 
 
 def unmarked(name: str) -> str:
-    """The name as variables have it."""
+    """The name without the mark."""
     return name.removeprefix(_OWN)
 
 
 def prefixed(name: str, prefix: str) -> str:
-    """A marked name with something before what variables have."""
+    """A marked name with a prefix after the mark."""
     return _OWN + prefix + unmarked(name)
 
 
 def forward_name(name: str) -> str:
-    """The variable that a gradient's name speaks of: x of ``x@GRAD``, ``x@GRAD@GRAD`` and
+    """The variable that a gradient's name refers to: x for ``x@GRAD``, ``x@GRAD@GRAD`` and
     ``grad/grad/x@GRAD``.
     """
     return unmarked(name[: name.find(GRAD)]).rsplit("grad/", 1)[-1] if GRAD in name else name
@@ -50,7 +50,7 @@ def forward_name(name: str) -> str:
 
 @dataclass(slots=True)
 class Draft:
-    """An op to be; slots are gone through in the order of their names, as Paddle's descs hold them."""
+    """A future op. Slots are visited in the order of their names, as in Paddle's descs."""
 
     type: str
     inputs: dict[str, list[str]]
@@ -90,7 +90,7 @@ class Draft:
         self.rename_output(old, new)
 
     def unmark(self) -> None:
-        """Have the names that variables have, in slots and in attributes that tell names."""
+        """Remove the marks in slots and in attributes that hold names."""
         for slots in (self.inputs, self.outputs):
             for names in slots.values():
                 names[:] = map(unmarked, names)

@@ -37,20 +37,22 @@ def append_backward(
     loss: a variable of shape [1]. parameter_list: parameters (or names) wanted; default all
     trainable ones. no_grad_set: variables to treat as constants. checkpoints: variables between
     which values are computed again in the backward pass instead of being kept (recompute.py).
-    callbacks: called as ``callback(block, context)`` for each gradient op. Ops that hold blocks are
-    differentiated by blocks of their own. Within a case (of cond, switch_case, Switch) the ops go
-    to a gradient block, which runs where the case does, after it; gradients flow through the ops of
+    callbacks: called as ``callback(block, context)`` for each gradient op. The gradients of ops
+    with blocks have blocks of their own. Within a case (of cond, switch_case, Switch) the ops go to
+    a gradient block, which runs after the case if the case runs; gradients flow through the ops of
     the case, or of a block around it that computes the loss. Returns (parameter, gradient) pairs in
-    parameter order: none where no gradient reaches a parameter, of which a warning tells; nor of a traced program that has no parameter.
-    distop_context: None; others are of Paddle 2's planner of distributed programs.
+    parameter order. The list is empty, with a warning, if no gradient reaches a parameter or if a
+    traced program has no parameter. distop_context: None; other values belong to Paddle 2's planner
+    of distributed programs.
 
     Raises FluidTypeError for arguments of the wrong type; UnsupportedError for a distop_context,
-    for checkpoints with ops that have blocks, and for an op on the path whose gradient is not there
-    yet.
+    for checkpoints with ops that have blocks, and for an op on the path whose gradient is not
+    supported yet.
     """
     if distop_context is not None:
         raise UnsupportedError(
-            "append_backward's distop_context is of a planner that is not there; leave it out"
+            "append_backward's distop_context belongs to a planner that is not supported; leave it "
+            "out"
         )
     program = _checked(loss, callbacks, checkpoints)
     names = _parameter_names(program, parameter_list)
@@ -64,7 +66,7 @@ def append_backward(
     needed = {loss.name}
     with call.undone_on_error():
         block = call.gradient_block(current)
-        # what a case reads of the blocks around it follows from their ops
+        # ops of the blocks around a case compute what the case reads
         for forward in around(current):
             no_grad = stopped(program, no_grad_set, forward)
             path = op_path(forward, needed, set(), no_grad)
@@ -115,7 +117,7 @@ def _call_back(
 
 
 def _checked(loss: Any, callbacks: Any, checkpoints: Any) -> Program:
-    """The loss's program. Raises what append_backward says."""
+    """The loss's program. Raises the errors that append_backward documents."""
     if not isinstance(loss, Variable):
         raise FluidTypeError(
             "The type of 'loss' in fluid.backward.append_backward must be Variable, but received"
@@ -125,8 +127,8 @@ def _checked(loss: Any, callbacks: Any, checkpoints: Any) -> Program:
         names_of(checkpoints)
         if loss.block.program.current_block_idx:
             raise UnsupportedError(
-                "checkpoints go with a loss of the whole program, not with one of a case or a loop;"
-                " leave them out"
+                "checkpoints need a loss of the whole program, not of a case or a loop; leave them "
+                "out"
             )
     if callbacks is not None and not (
         isinstance(callbacks, list | tuple) and all(map(callable, callbacks))
@@ -151,8 +153,8 @@ def _no_path(
     hint = f"; {found[0]!r} has stop_gradient" if found else ""
     if fed := _fed_and_written(block, loss):
         hint = (
-            f"; {fed!r} is written on the way, and has stop_gradient since it is fed: set its"
-            " stop_gradient to False, or let the loop carry a copy (layers.assign)"
+            f"; {fed!r} is on the path and has stop_gradient=True because it is fed: set its "
+            "stop_gradient to False, or let the loop carry a copy (layers.assign)"
         )
     return (
         f"no gradient reaches any parameter from the loss {loss.name!r} ({user_line()}): none of"
@@ -162,8 +164,8 @@ def _no_path(
 
 
 def _fed_and_written(block: Block, loss: Variable) -> str | None:
-    """A fed variable without a gradient that ops write, as a loop does with what it carries, and
-    that the loss follows from.
+    """A fed variable with stop_gradient that ops write, as a loop writes its carried variables, and
+    that the loss depends on.
     """
     needed = {loss.name}
     for op in reversed(block.ops):
@@ -212,7 +214,7 @@ def _loss_gradient(loss: Variable, loc: str | None) -> Draft:
 
 
 def _mark_pairs(block: Block, pairs: list[tuple[Variable, Variable]], start: int) -> None:
-    """Note on the op that yields a parameter's gradient which pair it belongs to (op_role_var)."""
+    """Note the pair (op_role_var) on the op that computes a parameter's gradient."""
     last = {n: op for op in block.ops[start:] for n in op.desc.writes}
     for p, g in pairs:
         op = last[g.name]

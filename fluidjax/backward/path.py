@@ -1,4 +1,4 @@
-"""Which ops gradients flow through, and which variables they stop at."""
+"""Finds the ops that gradients flow through and the variables where they stop."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..ir.text import op_called
 from ..ops.registry import lookup
 from .rules import has_grad
 
-# Of JAX's ops without a rule those whose gradient is zero.
+# JAX ops without a rule whose gradient is zero
 _FLAT = frozenset({"jax.stop_gradient", "jax.round", "jax.bitcast_convert_type"})
 
 
 def around(block: Block) -> list[Block]:
-    """The block, and those around it, from the inside out."""
+    """The block and the blocks around it, from the inside out."""
     found = [block]
     while (parent := found[-1].parent) is not None:
         found.append(parent)
@@ -82,21 +82,21 @@ def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]
 
 
 def _warn_of_lost(op: OpDesc, reached: set[str] | None) -> None:
-    """A gradient op that cannot be differentiated ends the path, though what it computes depends on
-    what it reads.
+    """Warn of a gradient op that cannot be differentiated: it ends the path although its outputs
+    depend on its inputs.
     """
     if lookup(op.type).forward is not None and (
         reached is None or not reached.isdisjoint(op.reads)
     ):
         warn(
-            f"the gradient of op '{op.type}' ({op.loc}) is taken for zero, as in Paddle 1.8.5: it"
-            " cannot be differentiated, because what it drew would be drawn anew; set"
-            " stop_gradient = True on its output where that is meant"
+            f"the gradient of op '{op.type}' ({op.loc}) is taken as zero, as in Paddle 1.8.5: the "
+            "op cannot be differentiated, because its random numbers would be drawn again; set "
+            "stop_gradient = True on its output if that is what you want"
         )
 
 
 def _moving(block: Block, ops: Sequence[OpDesc], no_grad: set[str]) -> set[str]:
-    """What follows from the variables that may have a gradient and that no op makes, and these."""
+    """The variables that may have a gradient and that no op computes, and all that depend on them."""
     made = {n for op in ops for n in op.writes}
     found = {n for op in ops for n in op.reads if n not in made and n not in no_grad}
     for op in ops:
@@ -106,9 +106,8 @@ def _moving(block: Block, ops: Sequence[OpDesc], no_grad: set[str]) -> set[str]:
 
 
 def _refuse_lost(op: OpDesc, moving: set[str]) -> None:
-    """Raises UnsupportedError for an op of JAX's that would end the path of a gradient without a
-    word: jax.grad refuses such functions too, but for eigenvalues of matrices that are not
-    symmetric.
+    """Raises UnsupportedError for a JAX op that would end the path of a gradient silently. jax.grad
+    refuses such functions too, except for eigenvalues of matrices that are not symmetric.
     """
     if moving.isdisjoint(op.reads):
         return
@@ -120,8 +119,8 @@ def _refuse_lost(op: OpDesc, moving: set[str]) -> None:
 
 
 def path_inside(block: Block, ends: Sequence[OpDesc]) -> list[OpDesc]:
-    """The ops of a block that `ends`, the last of them, follow from, and these; in the order in
-    which Fluid has them.
+    """The ops of a block that `ends`, its last ops, depend on, and `ends` themselves, in Fluid's
+    order.
     """
     targets = {n for op in ends for n in op.reads if n in block.vars}
     path = op_path(block, targets, set(), set())
@@ -129,12 +128,12 @@ def path_inside(block: Block, ends: Sequence[OpDesc]) -> list[OpDesc]:
 
 
 def unused(block: Block, path: Sequence[OpDesc], targets: set[str], no_grad: set[str]) -> set[str]:
-    """Outputs on the path that nothing on the path reads: their gradient is zero."""
+    """Outputs on the path that nothing on the path reads, so their gradient is zero."""
     used = set(targets)
     found: set[str] = set()
     for op in reversed(path):
         reads = set(op.reads)
-        if not op.blocks:  # of what blocks write nobody says what is used
+        if not op.blocks:  # which outputs of a block are used is not known
             found.update(
                 n
                 for n in op.writes
@@ -145,7 +144,7 @@ def unused(block: Block, path: Sequence[OpDesc], targets: set[str], no_grad: set
 
 
 def refuse_shared(program: Program) -> None:
-    """Gradients go by name, so every name must mean one value."""
+    """Raises UnsupportedError if variables share a name, because gradients are found by name."""
     if program.info.reused:
         raise FluidValueError(
             "memory_optimize let variables of this program share names, so it cannot be"

@@ -1,6 +1,4 @@
-"""Gradient ops that are left out: those that nobody wants, and those that nothing connects to the
-targets.
-"""
+"""Leaves out gradient ops that are unwanted, or that nothing connects to the targets."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ from .draft import Draft, forward_name
 
 
 def drop_unwanted(drafts: list[Draft], no_grad: set[str]) -> list[Draft]:
-    """Leave out ops that only write or only read unwanted gradients; zero-fill those that a kept op
-    reads.
+    """Leave out ops that only write or only read unwanted gradients; zero-fill the unwanted
+    gradients that a kept op reads.
 
     Adds to `no_grad` what the ops would have written.
     """
@@ -36,11 +34,11 @@ def drop_unwanted(drafts: list[Draft], no_grad: set[str]) -> list[Draft]:
 
 
 def drop_unconnected(drafts: list[Draft], known: Set[str], wanted: Set[str]) -> list[Draft]:
-    """Leave out what depends only on values that neither the forward ops (`known`) nor gradient ops
-    make.
+    """Leave out drafts that depend only on values that neither the forward ops (`known`) nor
+    gradient ops compute.
 
-    If that is all there is, it is kept: a loss that is a parameter's scale has nothing but such
-    ops. So is what leads to the gradient of a variable of `wanted`, which Paddle loses.
+    If all drafts are of this kind they are kept: a loss that is a parameter's scale has only such
+    ops. Drafts that lead to the gradient of a variable of `wanted` are kept too; Paddle drops them.
     """
     readers, inputs, outputs = _graph(drafts)
     parts = [_only_from(head, readers, inputs, outputs) for head in _heads(drafts, known)]
@@ -55,7 +53,7 @@ def drop_unconnected(drafts: list[Draft], known: Set[str], wanted: Set[str]) -> 
     )
 
 
-Version = tuple[str, int]  # a name, and how often it had been written
+Version = tuple[str, int]  # a name, and how often it was written before
 
 
 def _graph(
@@ -77,7 +75,7 @@ def _graph(
 
 
 def _heads(drafts: Sequence[Draft], known: Set[str]) -> list[int]:
-    """Drafts that read nothing known and nothing that a draft before them writes."""
+    """Drafts that read neither known values nor outputs of earlier drafts."""
     seen, found = set(known), []
     for i, d in enumerate(drafts):
         if d.reads and seen.isdisjoint(d.reads):
@@ -92,7 +90,7 @@ def _only_from(
     inputs: list[list[Version]],
     outputs: list[list[Version]],
 ) -> set[int]:
-    """The drafts that follow from `head`, if they read nothing else; otherwise none."""
+    """The drafts that depend on `head`, if they depend on nothing else; otherwise none."""
     ready, found, queue = set(inputs[head]), {head}, [head]
     while queue:
         i = queue.pop(0)

@@ -1,10 +1,11 @@
-"""append_backward with checkpoints: the gradient ops of a segment follow ops that compute the
-segment again.
+"""append_backward with checkpoints: the gradient ops of a segment follow ops that recompute the
+segment.
 
-A segment lies between two checkpoints. What it computes and nobody outside reads need not be kept
-for the backward pass: there the segment's ops stand once more, on ``x.subprog_k`` in place of
-``x``, and the gradient ops read those. Kept are the checkpoints, what segments hand to each other,
-what is fed, and the seeds of dropouts, so that both passes drop the same.
+A segment lies between two checkpoints. Values that nothing outside of the segment reads are not
+kept for the backward pass. Instead, the backward pass repeats the segment's ops with
+``x.subprog_k`` in place of ``x``, and the gradient ops read those. The values that are kept are the
+checkpoints, values that segments pass to each other, feeds, and the seeds of dropouts, so that both
+passes drop the same elements.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ Span = tuple[int, int]
 
 
 def names_of(checkpoints: Iterable[Variable | str]) -> list[str]:
-    """The names of checkpoints, each once. Raises FluidTypeError for what is neither a variable nor
-    a name.
+    """The names of checkpoints without duplicates. Raises FluidTypeError for anything but a
+    variable or a name.
     """
     if isinstance(checkpoints, str | Variable) or not isinstance(checkpoints, Iterable):
         raise FluidTypeError(f"checkpoints is a list of variables, not {checkpoints!r}")
@@ -42,15 +43,15 @@ def names_of(checkpoints: Iterable[Variable | str]) -> list[str]:
 
 
 def with_seeds(block: Block, path: Sequence[OpDesc]) -> list[OpDesc]:
-    """The path, in which every dropout has its seed from an op of its own. Raises UnsupportedError
-    for an op that has a block.
+    """The path with a seed op for every dropout. Raises UnsupportedError for an op that has a
+    block.
     """
     for op in path:
         if op.blocks:
             where = f" ({op.loc})" if op.loc else ""
             raise UnsupportedError(
-                f"op '{op.type}'{where} has a block, which recomputation does not go into, nor does"
-                " Paddle 1.8.5; minimize without checkpoints"
+                f"op '{op.type}'{where} has a block, which cannot be recomputed, as in Paddle "
+                "1.8.5; minimize without checkpoints"
             )
     found: list[OpDesc] = []
     for op in path:
@@ -78,7 +79,9 @@ class Plan:
 
 
 def plan(block: Block, path: Sequence[OpDesc], checkpoints: Sequence[str]) -> Plan:
-    """Where checkpoints cut a path. One that no op of the path reads or writes counts for nothing."""
+    """The segments into which checkpoints divide a path. Checkpoints that no op of the path reads
+    or writes are ignored.
+    """
     uses = _Uses(path)
     used = [c for c in checkpoints if c in uses.readers or c in uses.writers]
     used.sort(key=lambda c: max(uses.writers.get(c, [-1])))
@@ -93,7 +96,7 @@ def plan(block: Block, path: Sequence[OpDesc], checkpoints: Sequence[str]) -> Pl
 
 
 class _Uses:
-    """Where on a path names are read and written."""
+    """The positions on a path where names are read and written."""
 
     def __init__(self, path: Sequence[OpDesc]) -> None:
         self.path = path
@@ -106,7 +109,9 @@ class _Uses:
                 self.writers[name].append(i)
 
     def across(self, span: Span) -> set[str]:
-        """What the ops of a span hand to later ops, and take of what earlier ones write."""
+        """The names that the ops of a span pass to later ops, and those that they read from earlier
+        ones.
+        """
         begin, end = span
         ops = self.path[begin:end]
         out = {n for op in ops for n in op.writes if any(i >= end for i in self.readers.get(n, ()))}
@@ -116,8 +121,8 @@ class _Uses:
 
 
 def _segments(uses: _Uses, checkpoints: Sequence[str]) -> list[Span]:
-    """From one checkpoint's first reader to the next one's writer; before the first a segment of
-    all that is there.
+    """The segments: each from a checkpoint's first reader to the next checkpoint's writer, and one
+    before the first checkpoint.
     """
     if len(checkpoints) == 1:
         last = max(uses.writers.get(checkpoints[0], [-1]))
@@ -132,7 +137,9 @@ def _segments(uses: _Uses, checkpoints: Sequence[str]) -> list[Span]:
 
 
 def drafts(block: Block, path: Sequence[OpDesc], plan: Plan, gradients: Gradients) -> list[Draft]:
-    """The gradient ops of the path, backwards, each segment's after the ops that compute it again."""
+    """The gradient ops of the path in reverse order, those of each segment after the ops that
+    recompute it.
+    """
     found: list[Draft] = []
     renamed: dict[str, str] = {}
     end = len(path)

@@ -33,28 +33,26 @@ def has_grad(kind: str) -> bool:
 
 
 class Names:
-    """The names of one op's gradients; `grad_to_var` collects the variable that each is of."""
+    """The names of one op's gradients; `grad_to_var` collects the variable of each gradient."""
 
     def __init__(self, block: Block, op: OpDesc, no_grad: Set[str], differentiate: Inside) -> None:
         self.block = block
         self.op = op
-        self.no_grad = no_grad  # names of gradients that nobody wants
-        self.differentiate = differentiate  # an op's block
+        self.no_grad = no_grad  # names of unwanted gradients
+        self.differentiate = differentiate  # makes the gradient block of an op
         self.grad_to_var: dict[str, str] = {}
         self.repeatable = {s.name for s in lookup(op.type).inputs if s.many}
 
     def taken(self, origin: str) -> list[str]:
-        """What an input slot holds: the names of a forward slot, or the gradients of an output
-        slot.
-        """
+        """The names in an input slot: those of a forward slot, or the gradients of an output slot."""
         for slots in (self.op.inputs, self.op.outputs):
             if origin in slots:
                 return list(slots[origin])
         return self._noted(n for n in self.op.output(origin.removesuffix(GRAD)) if n != EMPTY)
 
     def given(self, slot: str) -> list[str]:
-        """The gradients of an input slot: ``@EMPTY@`` for unwanted ones of a repeatable slot,
-        nothing in a plain one.
+        """The gradients of an input slot. Unwanted ones are ``@EMPTY@`` in a repeatable slot, and
+        left out of a plain one.
         """
         wanted = [n != EMPTY and own_grad(n) not in self.no_grad for n in self.op.input(slot)]
         grads = self._noted(n for n, w in zip(self.op.input(slot), wanted, strict=True) if w)
@@ -90,10 +88,10 @@ class Names:
 def gradient_ops(
     block: Block, op: OpDesc, no_grad: Set[str], differentiate: Inside
 ) -> tuple[list[Draft], dict[str, str]]:
-    """The gradient ops of one op, and for every gradient that they name the variable it is of.
+    """The gradient ops of one op, and the variable of every gradient that they name.
 
-    differentiate: makes the gradient block of an op that holds one. Raises UnsupportedError where a
-    gradient is not there.
+    differentiate: makes the gradient block of an op that has a block. Raises UnsupportedError if a
+    gradient is not supported.
     """
     definition, names = lookup(op.type), Names(block, op, no_grad, differentiate)
     attrs = {k: v for k, v in op.attrs.items() if k not in _BOOKKEEPING}
@@ -109,7 +107,7 @@ def _drafts(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draf
     if isinstance(definition.write_grad, Unwritten):
         op = names.op
         raise UnsupportedError(
-            f"the gradient of op '{op.type}' ({op.loc}) is not there yet:"
+            f"the gradient of op '{op.type}' ({op.loc}) is not supported yet:"
             f" {definition.write_grad.advice}"
         )
     if definition.write_grad is not None:
@@ -144,10 +142,10 @@ def _own(graddef: GradDef, names: Names, attrs: dict[str, Any]) -> Draft:
 
 
 def _short(graddef: GradDef, names: Names) -> bool:
-    """Whether Paddle's gradient of a gradient op would be wrong here: it lacks a value, leaves out
-    what flows, or cannot broadcast.
+    """Whether Paddle's gradient of a gradient op would be wrong here, because it lacks a value,
+    leaves out a gradient or cannot broadcast.
 
-    conv2d_grad_grad leaves out what flows back to Output@GRAD unless Input@GRAD is wanted;
+    conv2d_grad_grad leaves out the gradient of Output@GRAD unless Input@GRAD is wanted;
     elementwise_div_grad_grad takes the gradient of X in place of Out's.
     """
     op, held = names.op, {*names.op.inputs, *names.op.outputs}
@@ -165,8 +163,8 @@ def _flows(origin: str, op: OpDesc) -> bool:
 
 
 def _further(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
-    """By jax.vjp of the gradient op, or of what it means; then it takes inputs of its forward op,
-    whose names that has.
+    """The gradient of a gradient op by jax.vjp of the gradient op, or of its definition by jax.vjp.
+    The latter takes inputs of the forward op, whose names the forward op gives.
     """
     graddef = further_grad(definition.type)
     if graddef is None:
@@ -178,7 +176,7 @@ def _further(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Dra
             return []
         held = {slot: forward.inputs[slot] for slot in lacking if forward.inputs.get(slot)}
         names.op = replace(names.op, inputs=names.op.inputs.set(**held))
-    # a gradient that was zero
+    # a gradient that nothing computes is zero
     uncomputed = [s for s, held in names.op.inputs.items() if not any(map(names.declared, held))]
     names.op = replace(names.op, inputs=names.op.inputs.without(*uncomputed))
     return [_own(graddef, names, attrs)]
@@ -189,7 +187,7 @@ def _reused(reuse: Reuse, names: Names, attrs: dict[str, Any]) -> list[Draft]:
     ins = {slot: names.taken(origin) for slot, origin in reuse.ins.items()}
     outs: dict[str, list[str]] = {}
     for slot, origin in reuse.outs.items():
-        # "Out": an input slot itself (increment undoes its step), otherwise the gradient of an
+        # an input slot itself ("Out": increment undoes its step), otherwise the gradient of an
         # input
         own = origin in names.op.inputs and not origin.endswith(GRAD)
         outs[slot] = list(names.op.input(origin)) if own else names.given(origin.removesuffix(GRAD))

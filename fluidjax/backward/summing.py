@@ -1,7 +1,7 @@
-"""Where several ops contribute to a gradient: a name for each contribution, and the ``sum`` op that
+"""Sums a gradient to which several ops contribute: each contribution gets a name, and a ``sum`` op
 adds them up.
 
-The sum stands in front of the first op that reads the gradient, or at the end if none does.
+The sum is placed before the first op that reads the gradient, or at the end if none does.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class _Contributions:
         self.sums: list[tuple[int, Draft]] = []
 
     def complete(self, gradients: Iterable[str], at: int) -> None:
-        """Sum up those of these gradients that have several contributions, in front of position
-        `at`.
+        """Insert sums before position `at` for those of these gradients that have several
+        contributions.
         """
         for name in gradients:
             if len(self.names[name]) > 1:
@@ -53,11 +53,13 @@ class _Contributions:
                 self.names[name] = [name]
 
     def collect(self, draft: Draft, at: int) -> None:
-        """Give what the draft at position `at` writes names of its own where it is not the first."""
+        """Rename the outputs of the draft at position `at` that are further contributions to a
+        gradient.
+        """
         reads = set(draft.reads)
         for names, i in draft.output_places():
             name = names[i]
-            if not is_own(name) or name in reads:  # written in place: no contribution
+            if not is_own(name) or name in reads:  # written in place: not a contribution
                 continue
             if not self.names[name]:
                 self.names[name], self.first[name] = [name], at
@@ -68,7 +70,7 @@ class _Contributions:
             self.names[name].append(names[i])
 
     def _rename_first(self, name: str, draft: Draft, place: tuple[list[str], int], at: int) -> None:
-        """There is a second contribution, so what was `name` until now is only the first."""
+        """Rename the first contribution, which was `name` until now, because there is a second one."""
         new = self._fresh(name)
         for d in [*self.drafts[self.first[name] : at], *(s for _, s in self.sums)]:
             d.rename(name, new)
@@ -85,8 +87,8 @@ class _Contributions:
 
 
 def _in_order(drafts: list[Draft], sums: list[tuple[int, Draft]]) -> list[Draft]:
-    """The drafts with every sum in front of the draft of its position, sums of one position in the
-    order they arose.
+    """The drafts with every sum before the draft at its position; sums at one position in the order
+    in which they were made.
     """
     at: dict[int, list[Draft]] = defaultdict(list)
     for where, draft in sums:

@@ -24,24 +24,23 @@ def gradients(
 ) -> list[Variable | None]:
     """Variables holding d(targets)/d(inputs), contracted with `target_gradients` (ones by default).
 
-    Returns one variable per input, None for an input that no target is computed from (a target
-    alone is none itself, as in Paddle). May be called again on its own results, for derivatives of
-    any order; where targets lead to one another, each counts by itself.
+    Returns one variable per input, None for an input that no target depends on (a single target
+    does not depend on itself, as in Paddle). You can call it again on its own results, for
+    derivatives of any order. If one target depends on another, each counts by itself.
 
-    Raises FluidTypeError for arguments of the wrong type, FluidValueError where targets and
+    Raises FluidTypeError for arguments of the wrong type, FluidValueError if targets and
     target_gradients differ in number or shape, UnsupportedError for targets of another block than
     the one that ops go to.
 
-    Within a case or the body of a loop the gradient ops go behind the others of that block, and
-    follow its ops alone: a variable from around it is a constant there unless it is among the
-    inputs.
+    Within a case or the body of a loop the gradient ops are appended to that block, and follow only
+    its ops: a variable from outside is a constant there unless it is among the inputs.
     """
     outs, ins, given = _checked(targets, inputs, target_gradients)
     program, block = outs[0].block.program, outs[0].block
     no_grad = stopped(program, no_grad_set)
     path = op_path(block, {t.name for t in outs}, {i.name for i in ins}, no_grad)
     call = Differentiation(program)
-    # what has a gradient from the path; a target among it has one of its own besides
+    # variables with a gradient from the path; a target among them also has its own seed
     flows = {n for op in path for n in op.reads}
     replaced = {
         own_grad(t.name): g.name
@@ -74,20 +73,20 @@ def calc_gradient(
     target_gradients: Any = None,
     no_grad_set: Iterable[Variable | str] | None = None,
 ) -> Variable | list[Variable | None] | None:
-    """As :func:`gradients`, but the variable itself where there is one input."""
+    """As :func:`gradients`, but returns the variable itself if there is one input."""
     found = gradients(targets, inputs, target_gradients, no_grad_set)
     return found[0] if len(found) == 1 else found
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list of a list or tuple, of nothing (None) or of one thing."""
+    """A list made from a list or tuple, None, or a single value."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
 def _checked(
     targets: Any, inputs: Any, target_gradients: Any
 ) -> tuple[list[Variable], list[Variable], list[Variable | None]]:
-    """The arguments as lists of equal meaning. Raises what gradients says."""
+    """The arguments as lists. Raises the errors that gradients documents."""
     for what, value, missing in (
         ("targets", targets, ""),
         ("inputs", inputs, ""),
@@ -123,17 +122,17 @@ def _checked(
             else "a block of its own"
         )
         raise UnsupportedError(
-            "gradients() goes from variables of the block that it is called in, and its target"
-            f" {other.name!r} stands in {where}; call it there, or hand the value out of the case"
-            " or the loop first; minimize in a case takes a loss from around it"
+            "gradients() takes targets of the block that it is called in, but"
+            f" {other.name!r} is in {where}; call gradients() there, or return the value from the"
+            " case or the loop first; minimize in a case takes a loss from outside"
         )
     if any(v.block.program is not program for v in [*outs, *ins]):
-        raise FluidValueError("targets and inputs of gradients() belong to one program")
+        raise FluidValueError("targets and inputs of gradients() must belong to one program")
     return outs, ins, given
 
 
 def _seed(block: Block, target: Variable, given: Variable | None) -> list[Draft]:
-    """What makes a target's gradient: ones of its shape, or what is given."""
+    """The op that makes a target's gradient: ones of its shape, or the given gradient."""
     loc, grad = user_line(), own_grad(target.name)
     if given is not None:
         return [Draft("assign", {"X": [given.name]}, {"Out": [grad]}, {}, loc)]

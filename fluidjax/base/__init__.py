@@ -1,3 +1,3 @@
-"""What everything may use and which knows nothing of programs: dtypes, flags, op roles, lines of
-the user, interrupts.
+"""Modules that every room may import and that do not depend on programs: dtypes, flags, op roles,
+the user's line, interrupts.
 """

@@ -1,4 +1,4 @@
-"""Python's garbage collector, left out for a moment."""
+"""Pauses Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """Where many objects are made and none becomes garbage: the collector would look through all
-    that there are, over and over.
+    """Pause the collector while many objects are made and none becomes garbage. Otherwise it would
+    scan all objects again and again.
     """
     was = rest()
     try:
@@ -20,18 +20,18 @@ def paused() -> Iterator[None]:
 
 
 def rest() -> bool:
-    """Have it rest; returns what `wake` takes."""
+    """Pause the collector; returns the argument for `wake`."""
     was = gc.isenabled()
     gc.disable()
     return was
 
 
 def wake(was: bool) -> None:
-    """As it was before it rested.
+    """Restore the collector's state from before `rest`.
 
-    What was made meanwhile counts as old at once: else the collector would look through all of it
-    twice, as new and as not so new. Only where nobody keeps objects from it, for those would come
-    back too.
+    Objects that were made in the meantime go to the oldest generation at once. Otherwise the
+    collector would scan all of them twice, in the two younger generations. This is done only if no
+    objects are frozen, because those would be unfrozen too.
     """
     if was:
         if not gc.get_freeze_count():

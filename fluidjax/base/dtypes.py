@@ -1,7 +1,7 @@
 """Fluid's dtype names and enum numbers, and NumPy's.
 
-Inside fluidjax a dtype is its name (``"float32"``). Fluid's API speaks of ``VarType.FP32``, an int;
-:func:`name_of` takes any of the forms, :class:`VarType` is what ``Variable.dtype`` returns.
+Inside fluidjax a dtype is its name (``"float32"``). Fluid's API uses ``VarType.FP32``, an int.
+:func:`name_of` takes any of the forms; ``Variable.dtype`` returns a :class:`VarType`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class VarType(enum.IntEnum):
     def __str__(self) -> str:
         return f"VarType.{self.name}"
 
-    __repr__ = __str__  # as Paddle's, in lists too
+    __repr__ = __str__  # prints as Paddle's does, in lists too
 
     def __format__(self, spec: str) -> str:
         return format(int(self), spec) if spec else str(self)
@@ -68,10 +68,10 @@ _ENUM = {
     "complex128": VarType.COMPLEX128,
 }
 _NAME = {v: k for k, v in _ENUM.items()}
-# random keys of JAX's
+# JAX's random keys
 KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}
-# What only programs that JAX's functions were traced into hold. Paddle has no number for them, so
-# its files have none.
+# Only programs traced from JAX functions have these dtypes. Paddle has no numbers for them, so its
+# files have none either.
 JAX_ONLY = frozenset(
     """uint16 uint32 uint64 int2 uint2 int4 uint4 float4_e2m1fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn
     float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu""".split()
@@ -86,7 +86,7 @@ KINDS = {v.name: v for v in VarType if v not in _NAME and v is not VarType.SIZE_
 
 @cache
 def numpy_dtype(name: str) -> np.dtype:
-    """The NumPy dtype of a dtype name; of random keys JAX's own."""
+    """The NumPy dtype of a dtype name; JAX's own dtype for random keys."""
     if name in KEYS:
         return _key_dtype(KEYS[name])
     return np.dtype(getattr(ml_dtypes, name)) if hasattr(ml_dtypes, name) else np.dtype(name)
@@ -99,10 +99,10 @@ def _key_dtype(impl: str) -> Any:
 
 
 def name_of(dtype: Any) -> str:
-    """Fluid's dtype name of a name, a VarType (or its number), a NumPy or JAX dtype.
+    """Fluid's dtype name for a name, a VarType (or its number), or a NumPy or JAX dtype.
 
-    Raises ArgumentError for anything that is not an element type, None among them (NumPy takes it
-    for float64).
+    Raises ArgumentError for anything that is not an element type, also for None (which NumPy takes
+    as float64).
     """
     if isinstance(dtype, str) and dtype in _ENUM:
         return dtype

@@ -26,7 +26,7 @@ DEFAULTS: dict[str, bool | int | float | str] = {
     "FLAGS_compilation_cache_mb": 1024,
     "FLAGS_progress": "auto",
 }
-# JAX's devices, and what a launcher says of them, are fixed when a process starts
+# JAX's devices, and a launcher's choice of them, are fixed when a process starts
 ENVIRONMENT = "FLAGS_selected_gpus"
 _values: dict[str, bool | int | float | str] = {}
 
@@ -54,7 +54,7 @@ def _known(name: object) -> str:
 
 
 def flag(name: str) -> Any:
-    """The value in force of one flag."""
+    """The current value of one flag."""
     if name not in _values:
         text = os.environ.get(_known(name))
         _values[name] = DEFAULTS[name] if text is None else _typed(name, text)
@@ -62,13 +62,13 @@ def flag(name: str) -> Any:
 
 
 def get_flags(flags: str | Iterable[str]) -> dict[str, Any]:
-    """``{name: value}`` of one flag or of several."""
+    """``{name: value}`` for one flag or several."""
     return {name: flag(_known(name)) for name in ([flags] if isinstance(flags, str) else flags)}
 
 
 def set_flags(flags: Mapping[str, Any]) -> None:
-    """Set flags from a dict; all of them or, if one is wrong, none. FLAGS_selected_gpus is refused,
-    as in Fluid.
+    """Set flags from a dict. If one is wrong, none is set. FLAGS_selected_gpus is refused, as in
+    Fluid.
     """
     if not isinstance(flags, Mapping):
         raise FluidTypeError(

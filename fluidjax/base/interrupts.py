@@ -1,4 +1,4 @@
-"""Holding Ctrl-C back where half of the work done is worse than all or none."""
+"""Holds Ctrl-C back while an interruption would leave work half done."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the block (in the main thread; others are not interrupted
-    anyway).
+    """Hold Ctrl-C back until the end of the block (in the main thread; other threads are never
+    interrupted).
     """
     if threading.current_thread() is not threading.main_thread():
         yield

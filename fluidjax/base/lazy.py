@@ -1,5 +1,5 @@
-"""Names of a package whose modules are imported when they are first used, so that a first program
-waits for less.
+"""Imports a package's modules when their names are first used, so that a first program starts
+sooner.
 
 The package binds them under ``if TYPE_CHECKING``, for editors and type checkers, and otherwise has
 
@@ -19,8 +19,8 @@ def on_demand(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's ``__getattr__`` and ``__dir__``.
 
-    modules: module below the package -> the names that are taken from it; the module itself is a
-    name too. otherwise: what answers for all other names; default AttributeError.
+    modules: module below the package -> the names that come from it; the module itself is also a
+    name. otherwise: called for all other names; by default AttributeError is raised.
     """
     later = {name: module for module, names in modules.items() for name in names.split()}
     later |= {module: module for module in modules if "." not in module}
@@ -29,7 +29,7 @@ def on_demand(
         if name in later:
             module = importlib.import_module(f"{package}.{later[name]}")
             value = module if later[name] == name else getattr(module, name)
-            setattr(sys.modules[package], name, value)  # from now on it is found without asking
+            setattr(sys.modules[package], name, value)  # later look-ups do not call __getattr__
             return value
         if otherwise is not None:
             otherwise(name)

@@ -22,7 +22,7 @@ _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
 @cache
 def _shown(filename: str) -> str | None:
-    """How a file is named in messages; None for fluidjax's own."""
+    """The name of a file in messages; None for fluidjax's own files."""
     path = os.path.abspath(filename)
     if path.startswith(_PACKAGE):
         return None
@@ -40,8 +40,8 @@ def line_of(filename: str, number: int) -> str | None:
 
 
 def _cell_number(filename: str) -> int | None:
-    """The N of the ``In[N]`` that a file of IPython's stands for. It is asked for each time: a cell
-    that is run again keeps its file and gets a new number.
+    """The N of the ``In[N]`` that an IPython file belongs to. It is not cached, because a cell that
+    runs again keeps its file and gets a new number.
     """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     named = getattr(getattr(shell, "compile", None), "format_code_name", None)  # IPython 8
@@ -51,7 +51,9 @@ def _cell_number(filename: str) -> int | None:
 
 
 def user_line() -> str | None:
-    """Where the user's code called into fluidjax, as `line_of` writes it (about a microsecond)."""
+    """The line of the user's code that called into fluidjax, as `line_of` formats it (takes about a
+    microsecond).
+    """
     frame = sys._getframe(1)
     while frame is not None:
         line = line_of(frame.f_code.co_filename, frame.f_lineno)
@@ -62,8 +64,8 @@ def user_line() -> str | None:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line of the user's code. A cell of a notebook is ``cell 3``, not the temporary
-    file that IPython compiles it from.
+    """Warn at the line of the user's code. A notebook cell is shown as ``cell 3``, not as the
+    temporary file that IPython compiles.
     """
     frame = sys._getframe(1)
     while _between(frame) and frame.f_back is not None:
@@ -81,7 +83,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _between(frame: FrameType) -> bool:
-    """Whether code is this package's, or what runs on its behalf: the ``__init__`` of a dataclass,
+    """Whether code belongs to this package or runs on its behalf: the ``__init__`` of a dataclass,
     a context manager, a function that jax traces.
     """
     room = str(frame.f_globals.get("__name__", "")).partition(".")[0]
@@ -93,15 +95,13 @@ def _between(frame: FrameType) -> bool:
 
 
 def name_line(exc: FluidError, loc: str | None) -> None:
-    """Add the user's line to an error's sentence, unless it is there."""
+    """Add the user's line to an error's sentence, unless the sentence has it."""
     if loc and exc.args and isinstance(exc.args[0], str) and loc not in exc.args[0]:
         exc.args = (f"{exc.args[0]} (at {loc})", *exc.args[1:])
 
 
 def _ours(exc: BaseException) -> bool:
-    """Whether an exception was raised in this package, not in a function of the user's that a layer
-    calls.
-    """
+    """Whether an exception was raised in this package, not in a user's function that a layer calls."""
     last = exc.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -109,7 +109,7 @@ def _ours(exc: BaseException) -> bool:
 
 
 def located(fn: Function) -> Function:
-    """Have the errors of a function that users call name their line."""
+    """Make the errors of a function that users call name the user's line."""
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -119,7 +119,7 @@ def located(fn: Function) -> Function:
             name_line(exc, user_line())
             raise
         except (TypeError, ValueError) as exc:
-            # Python's own word on an argument that nothing had looked at
+            # Python's own error for an argument that nothing checked before
             if not _ours(exc):
                 raise
             error = ArgumentError(

@@ -1,4 +1,6 @@
-"""``LogWriter``: the numbers of a training loop, as lines of JSON and as TensorBoard's event files."""
+"""``LogWriter``: writes the numbers of a training loop as lines of JSON and as TensorBoard's event
+files.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +20,15 @@ FILE = "metrics.jsonl"
 class LogWriter:
     """Writes numbers by name and step into a folder; a context manager.
 
-    Each call adds a line to metrics.jsonl, ``{"step": 12, "time": 1.7e9, "loss": 0.53}``, which is
-    there for other processes at once. NaN and infinities are the words "nan", "inf" and "-inf", as
+    Each call adds a line to metrics.jsonl, ``{"step": 12, "time": 1.7e9, "loss": 0.53}``, which
+    other processes see at once. NaN and infinities are the words "nan", "inf" and "-inf", because
     JSON has no numbers for them.
 
-    logdir: the folder, which is made. tensorboard: write event files beside it too, by the package
-    tensorboardX (``pip install 'fluidjax[tensorboard]'``). after: a step; what is there of later
-    ones is dropped, as a job wants it that goes on from a checkpoint. trainer: whose numbers these
-    are; default PADDLE_TRAINER_ID, and trainer 1's file is metrics.1.jsonl. Raises FluidValueError
-    for a folder that cannot be written, and where tensorboardX is missing.
+    logdir: the folder, which is created. tensorboard: also write event files, by the package
+    tensorboardX (``pip install 'fluidjax[tensorboard]'``). after: a step; lines of later steps are
+    dropped, for a job that resumes from a checkpoint. trainer: the trainer that writes; default
+    PADDLE_TRAINER_ID, and trainer 1's file is metrics.1.jsonl. Raises FluidValueError if the folder
+    cannot be written or tensorboardX is missing.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class LogWriter:
             ) from None
 
     def _drop(self, after: int) -> None:
-        """Keep the whole lines of the steps up to this one."""
+        """Keep the complete lines of the steps up to this one."""
         if not self.path.exists():
             return
         kept = [line for line in self.path.read_text().splitlines() if _step(line) <= after]
@@ -68,11 +70,11 @@ class LogWriter:
         self.close()
 
     def add_scalar(self, tag: str, value: Any, step: int) -> None:
-        """One number, as VisualDL's writer takes it; see add_scalars."""
+        """Write one number, with the signature of VisualDL's writer; see add_scalars."""
         self.add_scalars({tag: value}, step)
 
     def add_scalars(self, values: Mapping[str, Any], step: int) -> None:
-        """Several numbers of one step, in one line.
+        """Write several numbers of one step in one line.
 
         values: name -> a number, or an array with one element. Raises FluidTypeError for anything
         else, FluidValueError for the names step and time.
@@ -87,12 +89,12 @@ class LogWriter:
                 self._events.add_scalar(name, number, int(step), now)
 
     def flush(self) -> None:
-        """Have everything written; lines of JSON are anyway."""
+        """Flush the event files; lines of JSON are written at once."""
         if self._events is not None:
             self._events.flush()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write buffered events and close the files."""
         self._file.close()
         if self._events is not None:
             self._events.close()

@@ -1,8 +1,8 @@
-"""What long work says on stderr while it goes on: bars and lines that go away, by tqdm; nothing
-where nobody watches.
+"""Shows the progress of long work on stderr: bars and temporary lines, by tqdm; nothing if stderr
+is not watched.
 
-``FLAGS_progress``: auto (where stderr is a terminal, and in notebooks), on, off, or json (a line of
-JSON on stderr, every ten seconds). docs/progress.md is the user's view.
+``FLAGS_progress``: auto (shown if stderr is a terminal, and in notebooks), on, off, or json (a line
+of JSON on stderr, every ten seconds). docs/progress.md is the user's view.
 """
 
 from __future__ import annotations
@@ -18,20 +18,18 @@ from typing import Any, TextIO
 from ..errors import FluidValueError
 from .flags import flag
 
-SOON = 3.0  # seconds after which a wait is shown
-OFTEN = 10.0  # seconds between lines that are not written over
+SOON = 3.0  # seconds before a wait is shown
+OFTEN = 10.0  # seconds between lines that are not overwritten
 _ON, _OFF, _JSON = ("on", "1", "true"), ("off", "0", "false"), ("json",)
 
 
 def shown() -> bool:
-    """Whether progress is shown. Raises FluidValueError for a FLAGS_progress that is none of its
-    values.
-    """
+    """Whether progress is shown. Raises FluidValueError for an unknown value of FLAGS_progress."""
     return asked() or (flag("FLAGS_progress") == "auto" and _watched())
 
 
 def asked() -> bool:
-    """Whether FLAGS_progress is on or json, not only auto: then loops that a script writes itself
+    """Whether FLAGS_progress is on or json, not only auto. Then loops that a script writes itself
     get bars too.
     """
     value = str(flag("FLAGS_progress")).lower()
@@ -45,7 +43,7 @@ def _in_json() -> bool:
 
 
 def _write(what: str, **more: Any) -> None:
-    """A line of JSON: when, what, and how far it is."""
+    """Write a line of JSON: the time, the work, and how far it is."""
     line = {"time": round(time.time(), 3), "what": what}
     print(
         json.dumps(line | {n: v for n, v in more.items() if v is not None}),
@@ -55,8 +53,8 @@ def _write(what: str, **more: Any) -> None:
 
 
 class _Lines:
-    """A bar as lines of JSON, with tqdm's methods that Bar calls: now and then one, and one at the
-    end.
+    """A bar as lines of JSON, at intervals and at the end; it has the methods of tqdm that Bar
+    calls.
     """
 
     def __init__(self, what: str, total: int | None) -> None:
@@ -84,19 +82,19 @@ class _Lines:
 
 
 def stream() -> TextIO | None:
-    """Where progress is shown: stderr as it is now; None where there is none."""
+    """The stream for progress: the current stderr; None if there is none."""
     return sys.stderr
 
 
 def _watched() -> bool:
-    """Whether somebody sees lines that are written over."""
+    """Whether the stream shows lines that are overwritten."""
     found = stream()
     return (found is not None and found.isatty()) or in_notebook()
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel, whose stderr is no terminal and shows such lines all
-    the same.
+    """Whether this runs in a Jupyter kernel, whose stderr is not a terminal but shows such lines
+    too.
     """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
@@ -104,13 +102,13 @@ def in_notebook() -> bool:
 
 
 class Bar:
-    """A count that goes up. Where nothing is shown, its methods do nothing but print."""
+    """A counter. If progress is not shown, its methods do nothing except print."""
 
     def __init__(self, held: Any) -> None:
         self._held = held
 
     def step(self, note: str = "", n: int = 1) -> None:
-        """`n` more are done. note: a few words after the bar."""
+        """Count `n` more. note: a few words after the bar."""
         if self._held is not None:
             if note:
                 self._held.set_postfix_str(note, refresh=False)
@@ -128,8 +126,8 @@ class Bar:
 def bar(
     what: str, total: int | None = None, unit: str = "batch", show: bool | None = None
 ) -> Iterator[Bar]:
-    """A bar for a loop. total: how many there are, if that is known. show: default whether progress
-    is `shown`.
+    """A bar for a loop. total: the number of items, if known. show: whether to show it; default
+    `shown`.
     """
     if not (shown() if show is None else show):
         yield Bar(None)
@@ -151,8 +149,8 @@ def bar(
 
 @contextlib.contextmanager
 def waiting(what: str | Callable[[], str], after: float | None = None) -> Iterator[None]:
-    """Tell what is waited for, and how long already, once that is `after` seconds (default SOON);
-    the line goes away at the end.
+    """Show what is waited for and for how long, once the wait takes `after` seconds (default SOON).
+    The line is removed at the end.
 
         with waiting("compiling a step of 2,300 ops"):  # compiling a step of 2,300 ops ... 12 s
     """
@@ -188,7 +186,7 @@ def _tell(what: str | Callable[[], str], after: float, ended: threading.Event) -
         return
     from tqdm import tqdm
 
-    every = 1.0 if _watched() else OFTEN  # lines in a file are not written over
+    every = 1.0 if _watched() else OFTEN  # lines in a file are not overwritten
     with tqdm(bar_format="{desc}", leave=False, file=stream(), dynamic_ncols=True) as held:
         while True:
             text = what if isinstance(what, str) else what()
@@ -198,7 +196,7 @@ def _tell(what: str | Callable[[], str], after: float, ended: threading.Event) -
 
 
 def tell(text: str) -> None:
-    """One line on stderr, which stays."""
+    """Write a permanent line to stderr."""
     if shown() and _in_json():
         _write(text)
     elif shown():

@@ -1,5 +1,5 @@
-"""Modules whose subject is not there, but that scripts import beside what they need: they import,
-and what is called says so.
+"""Stand-ins for unsupported modules that scripts import without needing them: the import works, and
+a call raises an error.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from .absent import MissingName
 
 
 class StandIn:
-    """What a name of such a module stands for. Classes can be derived from it; to call it, or them,
-    raises UnsupportedError.
+    """Stands in for a name of an unsupported module. You can derive classes from it; a call of it
+    or of such a class raises UnsupportedError.
     """
 
-    fluid_absent = ""  # the sentence
+    fluid_absent = ""  # the error's sentence
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise UnsupportedError(cls.fluid_absent)
 
     @staticmethod
     def of(path: str, reason: str) -> type[StandIn]:
-        """What stands in for "fluid.dygraph.Layer". reason: the sentence about its subject."""
+        """The stand-in for a path such as "fluid.dygraph.Layer". reason: the error's sentence."""
         module, _, name = path.rpartition(".")
         return type(
             name,
@@ -36,15 +36,14 @@ class StandIn:
 
 
 def absent(thing: Any) -> str | None:
-    """The sentence of what stands in for something; None for anything else."""
+    """The sentence of a stand-in; None for anything else."""
     found: str | None = getattr(thing, "__dict__", {}).get("fluid_absent")
     return found
 
 
 def decorator(path: str, reason: str) -> Callable[..., Any]:
-    """What stands in for a decorator, which modules call as they are imported: the function that it
-    is given, when that is called, says that the subject is not there. Given no function, it says so
-    at once.
+    """A stand-in for a decorator, which modules call during import. The decorated function raises
+    the error when it is called. Without a function, the decorator raises it at once.
     """
     stand_in = StandIn.of(path, reason)
 
@@ -64,12 +63,11 @@ def fill(
     decorators: Iterable[str] = (),
     there: Mapping[str, Any] | None = None,
 ) -> None:
-    """Give a module, which calls this while it is imported, its names, and make the modules below
-    it.
+    """Give the calling module its names, and make the modules below it; called during import.
 
-    name: the module's; below: module below it ("": itself) -> its names; reason: the sentence about
-    the subject; shown: what stands for "fluidjax" in messages. decorators: names that are called
-    where modules are imported; there: names that work.
+    name: the module's name; below: module below it ("": itself) -> its names; reason: the error's
+    sentence; shown: the word for "fluidjax" in messages. decorators: names that modules call during
+    import; there: names that work.
     """
     for part, names in below.items():
         full = f"{name}.{part}" if part else name
@@ -89,7 +87,7 @@ def fill(
 def _getter(
     module: Any, path: str, reason: str, decorators: frozenset[str], there: Mapping[str, Any]
 ) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: makes what stands in for a name when it is first asked for."""
+    """A module's ``__getattr__``: makes the stand-in for a name at its first use."""
 
     def get(name: str) -> Any:
         if name not in module.__all__:

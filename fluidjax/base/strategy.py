@@ -19,16 +19,14 @@ class UnknownOptionError(FluidError, AttributeError):
 
 
 class ReduceStrategy(enum.IntEnum):
-    """How gradients travel between devices: all to all, or each to the device that updates its
-    parameter.
-    """
+    """How gradients are reduced: on all devices, or each on the device that updates its parameter."""
 
     AllReduce = 0
     Reduce = 1
 
 
 class GradientScaleStrategy(enum.IntEnum):
-    """What each device's loss gradient is: 1 / devices, 1, or fed as ``<loss>@GRAD``."""
+    """The gradient of each device's loss: 1 / devices, 1, or fed as ``<loss>@GRAD``."""
 
     CoeffNumDevice = 0
     One = 1
@@ -91,7 +89,7 @@ def _member(kind: type[enum.IntEnum]) -> Callable[[Any], Any]:
 
 
 class _Options:
-    """Attributes out of a table of defaults and checks; any other name or type is refused."""
+    """Attributes from a table of defaults and checks; any other name or type is refused."""
 
     _table: ClassVar[Mapping[str, Option]] = {}
 
@@ -125,27 +123,25 @@ def _flags(default: bool, names: str) -> dict[str, Option]:
 class BuildStrategy(_Options):
     """Options of a CompiledProgram, with Paddle's names and defaults.
 
-    These mean what they say:
+    These have an effect:
 
     - ``reduce_strategy``: AllReduce sums every gradient on all devices. With Reduce every device
-      sums, updates and keeps
-      the optimizer state of its shard of every parameter, and the shards of the parameters are
-      gathered: equal results, and 1 / devices of the optimizer's memory.
+      sums, updates and keeps the optimizer state of its shard of every parameter, and the shards of
+      the parameters are gathered: equal results, and 1 / devices of the optimizer's memory.
     - ``gradient_scale_strategy``: the gradient of each device's loss is 1 / devices
-      (CoeffNumDevice), 1 (One), or fed as
-      ``<loss>@GRAD`` with a value for each device (Customized).
+      (CoeffNumDevice), 1 (One), or fed as ``<loss>@GRAD`` with a value for each device
+      (Customized).
     - ``sync_batch_norm``: batch_norm takes its statistics from the batches of all devices.
     - ``fuse_all_reduce_ops``: small gradients are summed in one message.
-    - ``memory_optimize``: True has XLA order the step for the least memory (on the CPU; on GPUs it
-      does so anyway).
-    - ``memory_budget`` (Paddle has none): bytes, or text such as "2GB", that each device is to need
-      at most, by the compiler's own
-      figure. At the first run, when the feeds are known, what the backward pass computes again is
-      chosen as ``fluid.memory_optimize(budget=)`` does; ``CompiledProgram.budget_reports`` says
-      what.
-    - ``debug_graphviz_path``: the program that every device runs is written there, for graphviz.
-    - ``num_trainers``, ``trainer_id``: of a job of several processes; checked against the job that
-      is running.
+    - ``memory_optimize``: True makes XLA order the step for the least memory (on the CPU; on GPUs
+      it always does).
+    - ``memory_budget`` (not in Paddle): the most bytes, or text such as "2GB", that each device may
+      need, by the compiler's own figure. At the first run, when the feeds are known, the values to
+      recompute in the backward pass are chosen as by ``fluid.memory_optimize(budget=)``;
+      ``CompiledProgram.budget_reports`` lists them.
+    - ``debug_graphviz_path``: the file to which the program of every device is written, for
+      graphviz.
+    - ``num_trainers``, ``trainer_id``: checked against the running job of several processes.
 
     XLA does these by itself, in any program, so they change nothing: ``fuse_elewise_add_act_ops``,
     ``fuse_bn_act_ops``, ``fuse_relu_depthwise_conv``, ``fuse_broadcast_ops``,
@@ -153,10 +149,9 @@ class BuildStrategy(_Options):
     (the state is donated), ``remove_unnecessary_lock``, ``enable_sequential_execution``,
     ``enable_backward_optimizer_op_deps`` (data flow orders the ops, so results never depend on it),
     ``cache_runtime_context`` (a step is compiled once), ``nccl_comm_num``,
-    ``use_hierarchical_allreduce``, ``hierarchical_allreduce_inter_nranks`` (it plans how messages
-    travel). ``async_mode``, ``is_distribution``, ``trainers_endpoints`` tell what the
-    DistributeTranspiler knows already; ``mkldnn_enabled_op_types`` is of a library that is not
-    used.
+    ``use_hierarchical_allreduce``, ``hierarchical_allreduce_inter_nranks`` (it plans the routes of
+    messages). ``async_mode``, ``is_distribution``, ``trainers_endpoints`` repeat what the
+    DistributeTranspiler knows; ``mkldnn_enabled_op_types`` belongs to a library that is not used.
 
     Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type
     FluidTypeError (a TypeError).
@@ -200,10 +195,11 @@ class BuildStrategy(_Options):
 class ExecutionStrategy(_Options):
     """Options of how a program is run, with Paddle's names and defaults.
 
-    ``num_iteration_per_run``: how many steps one run takes, each with the same feed; the last one's
-    results are returned. The others are about threads and scopes that a compiled step does not
-    have, and change nothing: ``num_threads``, ``num_iteration_per_drop_scope``, ``allow_op_delay``,
-    ``use_thread_barrier``, ``use_experimental_executor``, ``use_cuda`` (the places say that).
+    ``num_iteration_per_run``: the number of steps of one run, each with the same feed; the results
+    of the last step are returned. The other options concern threads and scopes that a compiled step
+    does not have, and change nothing: ``num_threads``, ``num_iteration_per_drop_scope``,
+    ``allow_op_delay``, ``use_thread_barrier``, ``use_experimental_executor``, ``use_cuda`` (the
+    places decide that).
 
     Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type
     FluidTypeError (a TypeError).

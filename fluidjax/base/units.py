@@ -23,8 +23,8 @@ def bytes_of(budget: Any) -> int:
     """A number of bytes from a number or from text: "2GB" is 2 * 1000^3, "1.5 GiB" 1.5 * 1024^3;
     case does not matter.
 
-    Raises FluidValueError for what is negative, zero, not finite or of an unknown unit,
-    FluidTypeError for other types.
+    Raises FluidValueError for a number that is negative, zero or not finite and for an unknown
+    unit, FluidTypeError for other types.
     """
     units = {"": 1.0, **{u.upper(): n for u, n in SIZES.items()}}
     found = _number(
@@ -38,8 +38,8 @@ def bytes_of(budget: Any) -> int:
 def speed(what: str, value: Any) -> float:
     """Bytes a second from a number, or from text: "50GB/s" is 50e9, "400Gb/s" (bits) as well.
 
-    Raises FluidValueError for what is missing, zero, negative, not finite or in an unknown unit,
-    FluidTypeError for other types.
+    Raises FluidValueError for a number that is missing, zero, negative or not finite and for an
+    unknown unit, FluidTypeError for other types.
     """
     found = _number(
         what,
@@ -54,8 +54,8 @@ def speed(what: str, value: Any) -> float:
 
 
 def seconds(what: str, value: Any) -> float:
-    """Seconds from a number, or from text: "2us" is 2e-6. Zero is allowed; other errors as of
-    `speed`.
+    """Seconds from a number, or from text: "2us" is 2e-6. Zero is allowed; other errors are those
+    of `speed`.
     """
     found = _number(what, value, TIMES, 'seconds, or text such as "2us"')
     if found < 0:
@@ -67,9 +67,7 @@ def _number(
     what: str, value: Any, units: Mapping[str, float], wanted: str, tail: str = "", shown: Mapping[str, float] | None = None,
     fold: bool = False,
 ) -> float:  # fmt: skip
-    """A number from itself, or from text with a unit. fold: letters of the unit may be small or
-    large.
-    """
+    """A number, parsed if it is text with a unit. fold: ignore the case of the unit."""
     if value is None:
         raise FluidValueError(f"{what} is missing; give {wanted}")
     if isinstance(value, bool) or not isinstance(value, Real | str):  # NumPy's numbers are Real too
@@ -80,7 +78,7 @@ def _number(
             if isinstance(value, str)
             else float(value)
         )
-    except OverflowError:  # an int beyond all floats
+    except OverflowError:  # an int larger than any float
         number = math.inf
     if not math.isfinite(number):
         raise FluidValueError(f"{what} is a finite number, not {value!r}")

@@ -1,4 +1,4 @@
-"""What is in force within a block, in the thread that runs the block."""
+"""Values in force within a block, for the thread that runs the block."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
-_NONE: Any = object()  # no block of this thread says otherwise
+_NONE: Any = object()  # no block of this thread sets a value
 
 
 @contextmanager
 def within(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """The variable has this value within, and afterwards what it had before."""
+    """Set the variable to this value within the block, and restore the old value afterwards."""
     before = variable.set(value)
     try:
         yield
@@ -22,10 +22,10 @@ def within(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 
 class InForce(Generic[T]):
-    """A value for the whole process, in place of which a thread has its own within a block.
+    """A value for the whole process, which a thread may replace within a block.
 
-    A thread that is started within the block is not within it: it finds the process's value, unless
-    it copies the context.
+    A thread that is started within the block sees the process's value, unless it copies the
+    context.
     """
 
     def __init__(self, name: str, value: T) -> None:
@@ -33,13 +33,13 @@ class InForce(Generic[T]):
         self._here: ContextVar[T] = ContextVar(name, default=_NONE)
 
     def get(self) -> T:
-        """What is in force here."""
+        """The value in force here."""
         here = self._here.get()
         return self._everywhere if here is _NONE else here
 
     def switch(self, value: T) -> T:
-        """Put another one in force until the end of the block, or, outside of blocks, for the whole
-        process; returns the old one.
+        """Put another value in force until the end of the block or, outside of blocks, for the
+        whole process; returns the old value.
         """
         old = self.get()
         if self._here.get() is _NONE:
