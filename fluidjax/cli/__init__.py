@@ -95,11 +95,11 @@ COMPILING = (
     "demo",
     "infer",
     "serve",
-)  # they keep what they compile for the next time
+)  # these keep what they compile for later runs
 
-OTHERS_CODE = ("run", "launch", "serve")  # a pipe that breaks may be one of theirs
+OTHERS_CODE = ("run", "launch", "serve")  # a broken pipe may be one of theirs
 
-FAILED = 1  # an error that was reported in one sentence, or a command's answer is no
+FAILED = 1  # an error that was reported in one sentence, or a command whose answer is no
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
 
@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         if name in OTHERS_CODE:
             raise
-        # its reader has gone (`| head`); Python would complain once more when it ends
+        # the pipe's reader is gone (`| head`); Python would report it again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except FluidError as exc:
@@ -143,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_cache() -> None:
-    """For this process and those that it starts."""
+    """Turn the cache off for this process and the processes that it starts."""
     from ..base.flags import set_flags
 
     set_flags({"FLAGS_compilation_cache": False})
@@ -164,7 +164,7 @@ def _parser(
     kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
     every: bool = False,
 ) -> argparse.ArgumentParser:
-    """The parser; only the chosen command's arguments are filled in, or every one's."""
+    """The parser with the arguments of the chosen command, or of all."""
     parser = kind(
         prog="fluidjax", description="Fluid's static-graph programs on JAX.", allow_abbrev=False
     )

@@ -1,4 +1,6 @@
-"""``fluidjax compat SCRIPT``: which names of Paddle a script uses, and which of them are there."""
+"""``fluidjax compat SCRIPT``: reports which names of Paddle a script uses, and which of them are
+supported.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a report; exit code 1 where a name is absent. Raises FluidValueError for a file that
+    """Print a report; exit code 1 if a name is absent. Raises FluidValueError for a file that
     cannot be read.
     """
     from ..compat import CompatReport, compat_report

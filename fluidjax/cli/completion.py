@@ -1,4 +1,6 @@
-"""``fluidjax completion SHELL``: what makes a shell complete the commands, their options and files."""
+"""``fluidjax completion SHELL``: prints a script that makes a shell complete the commands, their
+options and files.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the script. Raises UnsupportedError where shtab, which writes it, is not installed."""
+    """Print the script. Raises UnsupportedError if shtab, which writes it, is not installed."""
     try:
         import shtab
     except ImportError:

@@ -1,4 +1,4 @@
-"""``fluidjax demo``: train a LeNet on handwritten digits. The work is done by fluidjax.demo."""
+"""``fluidjax demo``: train a LeNet on handwritten digits; fluidjax.demo does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``fluidjax export MODEL OUT``: a saved model for another runtime, and what became of each op."""
+"""``fluidjax export MODEL OUT``: write a saved model for another runtime, and report what became of
+each op.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Export, and print the report. Where the format lacks something the report says so, OUT stays
-    as it was, and the exit code is 1.
+    """Export, and print the report. If the format lacks something the report says so, OUT does not
+    change, and the exit code is 1.
     """
     from ..exporting import ExportError, export
 

@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run once, print what came out. Raises what loading and running raise, and FluidValueError for
-    an unfit --input.
+    """Run once and print the outputs. Raises the errors of loading and running, and FluidValueError
+    for an --input that does not fit.
     """
     import io
 
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def described(value: Any) -> dict[str, Any]:
-    """Dtype and shape; smallest, mean and largest number of what is not empty."""
+    """Dtype and shape; smallest, mean and largest number of arrays that are not empty."""
     numbers = {"min": value.min(), "mean": value.mean(), "max": value.max()} if value.size else {}
     return {
         "dtype": value.dtype.name,
@@ -103,8 +103,8 @@ def shown(figure: tuple[str, Any]) -> str:
 
 
 def read_feed(path: Path, model: Model) -> dict[str, Any]:
-    """The arrays of an .npz file for the model's inputs; with one input and one array the name does
-    not matter.
+    """The arrays of an .npz file for the model's inputs. With one input and one array, names are
+    not compared.
     """
     arrays = read_archive(path, "--input", list)
     if len(arrays) == len(model.feeds) == 1:

@@ -1,5 +1,5 @@
-"""``fluidjax launch SCRIPT [ARGS]``: run a script as a job of several processes, on this machine or
-as one of a cluster.
+"""``fluidjax launch SCRIPT [ARGS]``: run a script as a job of several processes on this machine, or
+as one process of a cluster's job.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from ..dist.jobs.env import SECRET, endpoint, endpoints
 from ..errors import FluidValueError
 from . import run as run_script
 
-_NO_MEANING = (  # of Paddle's launchers
+_NO_MEANING = (  # names of Paddle's launchers
     "started_port", "start_port", "log_level", "log_overwrite", "print_config", "run_mode", "job_id", "http_port", "gloo_port",
     "backend", "host",
 )  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--nproc, --pservers, --devices-per-proc, --gpus, SCRIPT and whatever follows it; Paddle's
-    names of the same too.
+    """--nproc, --pservers, --devices-per-proc, --gpus, SCRIPT and its arguments; also Paddle's
+    names of these options.
     """
     parser.add_argument(
         "--nproc", "--worker_num", "--trainer_num", "--nproc_per_node", type=int, metavar="N",
@@ -94,8 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """With --nproc or --gpus: start the job and return its exit code. Without: take part in one,
-    and return the script's.
+    """With --nproc or --gpus, start the job and return its exit code. Otherwise take part in a job,
+    and return the script's exit code.
     """
     if not args.script.is_file():
         raise FluidValueError(f"there is no script {str(args.script)!r}")
@@ -143,8 +143,8 @@ def _listed(text: str) -> list[str]:
 
 
 def _endpoints(option: str, counting: str, text: str) -> list[str]:
-    """The hosts of a list of endpoints, or of addresses alone. Raises FluidValueError for a number,
-    and for what is not an endpoint.
+    """The hosts of a list of endpoints, or of addresses without ports. Raises FluidValueError for a
+    number, and for anything but an endpoint.
     """
     listed = _listed(text)
     if len(listed) == 1 and listed[0].lstrip("+-").isdigit():
@@ -155,12 +155,12 @@ def _endpoints(option: str, counting: str, text: str) -> list[str]:
     found = [endpoint(one, option, 1) for one in listed]
     hosts = ["127.0.0.1" if one.loopback else one.host for one in found]
     if len(set(listed)) < len(listed) and any(":" in one for one in listed):
-        endpoints(text, option)  # says which one stands there twice
+        endpoints(text, option)  # names a duplicate
     return hosts
 
 
 def _number(option: str, given: int | None, listing: str, listed: list[str]) -> int | None:
-    """How many processes. Raises FluidValueError where a number and a list contradict each other."""
+    """The number of processes. Raises FluidValueError if a number and a list contradict each other."""
     if given is not None and listed and given != len(listed):
         raise FluidValueError(
             f"{option} is {given}, but {listing} lists {len(listed)}; one of the two is enough"

@@ -1,4 +1,4 @@
-"""``fluidjax memory MODEL``: what a saved model holds in memory, before it is run."""
+"""``fluidjax memory MODEL``: report the memory that a saved model needs, before it is run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report. Raises FluidValueError where a size is not known."""
+    """Print the report. Raises FluidValueError if a size is unknown."""
     from ..saved.model import feeds_and_fetches
 
     program = open_program(args)

@@ -1,4 +1,4 @@
-"""What the commands on saved models share: finding one, loading it, and making an input for it."""
+"""Helpers of the commands on saved models: finding a model, loading it, and making an input for it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Model:
-    """A loaded model: its program, a scope of its own with the values, what it is fed and what it
-    gives.
-    """
+    """A loaded model: its program, a scope of its own with the values, its inputs and its outputs."""
 
     path: Path
     values_file: str | None
@@ -37,8 +35,8 @@ class Model:
     targets: list[Variable]
 
     def run(self, exe: Executor, program: Program, feed: dict[str, Any]) -> list[np.ndarray]:
-        """The values of the targets, by the model's program or one that was made of it; of
-        sequences all rows.
+        """The values of the targets, computed by the model's program or by one made from it; all
+        rows of sequences.
         """
         names = [t.name for t in self.targets]
         found = exe.run(program, feed, names, scope=self.scope, return_numpy=False)
@@ -63,7 +61,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def find(args: argparse.Namespace) -> tuple[Path, str | None]:
-    """The program's file, and the name of the file of all values beside it (None: a file each)."""
+    """The program's file, and the name of the file with all values beside it (None: one file for
+    each value).
+    """
     path: Path = args.model
     if path.is_file():
         values = path.with_suffix(".pdiparams")
@@ -83,7 +83,7 @@ def find(args: argparse.Namespace) -> tuple[Path, str | None]:
 
 
 def open_program(args: argparse.Namespace) -> Program:
-    """The program alone."""
+    """The program without its values."""
     path, _ = find(args)
     return read_program(
         _archived(path, args.model_file) if path.suffix == ".npz" else read_file(path), str(path)
@@ -93,9 +93,7 @@ def open_program(args: argparse.Namespace) -> Program:
 def read_archive(
     path: Path, what: str, wanted: Callable[[list[str]], Iterable[str]]
 ) -> dict[str, Any]:
-    """Arrays of an .npz file, of the names that are wanted of those that it has. Raises
-    FluidValueError for a file that is none.
-    """
+    """The wanted arrays of an .npz file. Raises FluidValueError if the file is not an archive."""
     import zipfile
     import zlib
 
@@ -117,7 +115,7 @@ def read_archive(
 
 
 def _archived(path: Path, name: str | None) -> bytes:
-    """A program that an archive has as an array of bytes."""
+    """A program that an archive holds as an array of bytes."""
 
     def wanted(names: list[str]) -> list[str]:
         if name not in names:
@@ -176,16 +174,14 @@ def _given(texts: list[str], feeds: list[str]) -> dict[str, tuple[int, ...]]:
 
 
 def given_sizes(texts: list[str]) -> dict[str, tuple[int, ...]]:
-    """The shapes that --shape gives, of inputs that nobody knows yet."""
+    """The shapes that --shape gives, before the inputs are known."""
     return dict(_parsed(text) for text in texts)
 
 
 def given_shapes(
     texts: list[str], program: Program, feeds: list[str]
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs that --shape gives, with -1 for a first dimension that the program
-    leaves open.
-    """
+    """The shapes of inputs that --shape gives, with -1 for a first dimension that the program leaves open."""
     block = program.global_block()
     return {
         n: (-1, *s[1:]) if block.var(n).shape[:1] == (-1,) else s
@@ -194,7 +190,7 @@ def given_shapes(
 
 
 def example(name: str, declared: Sequence[int]) -> str:
-    """The option that gives all sizes of an input, with 32 for those that are open."""
+    """The option that gives all sizes of an input, with 32 for open sizes."""
     sizes = (n if n >= 0 else 32 if at else 1 for at, n in enumerate(declared))
     return f"--shape {name}={','.join(map(str, sizes))}"
 
@@ -202,9 +198,7 @@ def example(name: str, declared: Sequence[int]) -> str:
 def shapes(
     args: argparse.Namespace, program: Program, feeds: list[str]
 ) -> dict[str, tuple[int, ...]]:
-    """The shape of every input. Raises FluidValueError naming an input whose dimensions are not all
-    known.
-    """
+    """The shape of every input. Raises FluidValueError for an input with unknown dimensions."""
     given = _given(args.shape, feeds)
     if args.batch < 1:
         raise FluidValueError(f"--batch is a positive number, not {args.batch}")
@@ -234,14 +228,14 @@ def _parsed(text: str) -> tuple[str, tuple[int, ...]]:
     return name, shape
 
 
-ROWS = 10  # of a sequence of random numbers
+ROWS = 10  # rows of a sequence of random numbers
 
 
 def random_feed(
     program: Program, sizes: dict[str, tuple[int, ...]], seed: int = 0
 ) -> dict[str, Any]:
-    """Standard normal numbers for float inputs, zeros for integers (an id of 0 is always in range).
-    An input of sequences has as many as its first size says, of ROWS rows each.
+    """Standard normal numbers for float inputs, zeros for integers (id 0 is always in range). An
+    input of sequences has as many sequences as its first size, each of ROWS rows.
     """
     rng = np.random.RandomState(seed)
     feed: dict[str, Any] = {}

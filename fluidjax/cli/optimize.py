@@ -38,11 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Load, rewrite, write, report. The new model has the form of the old: a file each, or all
-    values in one.
+    """Load, rewrite, write, report. The new model's values are stored like the old one's: one file
+    each, or all in one.
 
-    Raises what loading, the passes and saving raise; OUT is then as it was. Raises FluidValueError
-    if OUT is MODEL's folder.
+    Raises the errors of loading, the passes and saving; OUT does not change then. Raises
+    FluidValueError if OUT is MODEL's folder.
     """
     from ..saved.files import write_files
     from ..saved.values import collect, descs, is_persistable
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
             f"OUT {str(args.out)!r} is the folder of the model; name another one, so that the old"
             " model stays"
         )
-    # refused before there is anything to lose
+    # refuse before anything can be lost
     sizes = shapes(args, model.program, model.feeds) if args.check else {}
     program, result = apply_passes(model.program, args.passes, model.targets, model.scope)
     differences = check(model, program, sizes) if args.check else {}
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 def check(
     model: Model, program: Program, sizes: dict[str, tuple[int, ...]]
 ) -> dict[str, tuple[float, float]]:
-    """Of each result on a random input, the largest difference that the passes make, and the
+    """For each result on a random input, the largest difference that the passes cause, and the
     largest value.
     """
     import numpy as np

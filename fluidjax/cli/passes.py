@@ -1,4 +1,4 @@
-"""``fluidjax passes``: the passes that pipelines can name, with their options."""
+"""``fluidjax passes``: list the passes that pipelines can name, with their options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """[NAME ...]: all that these say about themselves; without names, one line each."""
+    """[NAME ...]: passes to describe in full; without names, one line for each pass."""
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="print the whole text of these passes"
     )
@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table, or the whole text of some passes. Raises FluidValueError for an unknown
-    name.
+    """Print the table, or the full description of some passes. Raises FluidValueError for an
+    unknown name.
     """
     from ..passes import PASSES
     from ..passes.base import find

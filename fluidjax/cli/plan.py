@@ -1,4 +1,4 @@
-"""``fluidjax plan MODEL``: what a model needs on many devices, on paper."""
+"""``fluidjax plan MODEL``: estimate what a model needs on many devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """MODEL, and what fluid.plan takes."""
+    """MODEL, and the arguments of fluid.plan."""
     add_model(parser)
     parser.add_argument(
         "--devices",
@@ -119,7 +119,7 @@ def _refuse_unknown(
     shapes: Mapping[str, Sequence[int]],
     lengths: Lengths | None,
 ) -> None:
-    """Raises FluidValueError for an input whose sizes nothing tells, with the option that would."""
+    """Raises FluidValueError for an input with unknown sizes; names the option that gives them."""
     for name, var in Step(program.desc, tuple(fetches)).feeds.items():
         if var.lod_level and (
             lengths is None or (isinstance(lengths, dict) and name not in lengths)
@@ -143,7 +143,7 @@ def _integer(option: str, text: str) -> int:
 
 
 def _lengths(texts: list[str]) -> Lengths | None:
-    """What --length says: of all ragged inputs, or of those that are named."""
+    """The value of --length, for all ragged inputs or for the named ones."""
     named: dict[str, list[int]] = {}
     for text in texts:
         name, equals, numbers = text.rpartition("=")

@@ -32,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the script as __main__. Returns 0, or 1 after a traceback when it raises; SystemExit
-    passes through.
+    """Run the script as __main__. Returns 0, or 1 after a traceback if it raises; SystemExit is
+    passed on.
 
-    Where the process is part of a job by then, the other processes get the reason why it ends.
+    If the process has joined a job, the other processes get the reason why it ends.
     """
     from .. import paddle
     from ..dist.jobs.process import telling_why
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _reporting(wanted: bool, old_names: set[str]) -> Iterator[None]:
-    """Print a report at the end, however the script ends."""
+    """Print a report at the end, also if the script fails."""
     if not wanted:
         yield
         return

@@ -1,5 +1,5 @@
-"""What ``fluidjax run --report`` says when the script has ended: names, compilations, and what
-differs from Paddle.
+"""The report of ``fluidjax run --report`` after the script: names, compilations, and differences
+from Paddle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .surroundings import stand_ins
 
 
 class _Seen:
-    """What happens during a run."""
+    """Records the events of a run."""
 
     def __init__(self, old_names: set[str]) -> None:
         self.began, self.before = time.perf_counter(), Counter(names.looked_up)
@@ -93,8 +93,8 @@ class _Seen:
 
 @contextlib.contextmanager
 def watched(old_names: set[str]) -> Iterator[Callable[[], str]]:
-    """Watch a run; gives what tells of it as text. old_names: NumPy's old names that the script
-    uses.
+    """Watch a run; the result is a function that returns the report. old_names: NumPy's old names
+    that the script uses.
     """
     seen = _Seen(old_names)
     compilations.watchers.append(seen.compiled)

@@ -1,4 +1,4 @@
-"""``fluidjax serve MODEL``: a saved model as a service over HTTP."""
+"""``fluidjax serve MODEL``: serve a saved model over HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .models import add_model, find, given_sizes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """MODEL, where it listens, what runs together, and what is too much."""
+    """MODEL, the address, the batches and the limits."""
     add_model(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine alone)")  # fmt: skip
     parser.add_argument(
@@ -41,8 +41,8 @@ _LIMITS: tuple[tuple[str, int | float, str], ...] = (
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGTERM. Raises what loading and running raise, and FluidValueError for settings
-    and an address that cannot be.
+    """Serve until SIGTERM. Raises the errors of loading and running, and FluidValueError for
+    invalid settings or an address that cannot be used.
     """
     from ..predictors import AnalysisConfig
     from ..serving import Application, Settings, is_loopback, serve

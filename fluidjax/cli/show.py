@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print, or write. Raises what loading the program raises, FluidValueError for a file that
+    """Print, or write. Raises the errors of loading the program, FluidValueError for a file that
     cannot be written.
 
     Parameters are not read.

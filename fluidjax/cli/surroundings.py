@@ -1,4 +1,4 @@
-"""What surrounds a script of Paddle's time while it runs: its folder, modules beside Paddle, and
+"""The environment that a script of Paddle's time expects: its folder, modules beside Paddle, and
 NumPy's old names.
 """
 
@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 _BESIDE = Path(__file__).parent / "beside"
-# NumPy's names until 1.20 to 2.0, and what each stands for
+# NumPy's names that versions 1.20 to 2.0 removed, and their replacements
 _PLAIN: dict[str, Any] = {
     "int": int,
     "float": float,
@@ -48,11 +48,11 @@ _METHODS_OF_TWO = {
 
 @contextlib.contextmanager
 def around(script: Path) -> Iterator[set[str]]:
-    """Modules are found in the script's folder first, and those beside Paddle where nothing else
-    has them.
+    """Within the block, imports search the script's folder first, and the modules beside Paddle
+    last.
 
-    Gives the set of NumPy's old names that the script comes to use. Afterwards all is as it was:
-    the modules of that folder are forgotten too.
+    Gives the set of NumPy's old names that the script uses. At the end everything is restored;
+    modules of the script's folder are dropped too.
     """
     import numpy
 
@@ -74,7 +74,7 @@ def around(script: Path) -> Iterator[set[str]]:
 def _with_old_names(
     numpy: ModuleType, own: Callable[[str], Any], used: set[str]
 ) -> Callable[[str], Any]:
-    """NumPy's ``__getattr__``, which is asked for what the module lacks, with its old names."""
+    """NumPy's ``__getattr__`` for missing names, extended by its old names."""
 
     def found(name: str) -> Any:
         if name not in _PLAIN and name not in _RENAMED:
@@ -95,15 +95,15 @@ def _is_below(module: ModuleType, folder: str) -> bool:
 
 
 def stand_ins() -> list[str]:
-    """The modules beside Paddle that are loaded from here."""
+    """The substitutes for modules beside Paddle that were imported."""
     return sorted(
         n for n, m in list(sys.modules.items()) if "." not in n and _is_below(m, str(_BESIDE))
     )
 
 
 def leftover(error: BaseException) -> str | None:
-    """What Python 3 has in place of what a script took from Python 2; None where the error is
-    another one.
+    """The Python 3 replacement for something of Python 2 that an error is about; None for any other
+    error.
     """
     if isinstance(error, SyntaxError):
         return _syntax_of_two(error)
@@ -128,8 +128,7 @@ _SAID_OF_TWO = (
     "Function parameters cannot be parenthesized",
 )  # fmt: skip
 _WRITTEN_IN_TWO = re.compile(r"^(print|exec|raise) |<>|`|\b[uU][rR][\"']|\b\d+[lL]\b")
-# what a script runs into that took values of Python 2 or of an older NumPy to be there: the error's
-# text, and what there is now
+# an error's text that shows that a script relies on Python 2 or an older NumPy -> the advice
 _SAID_OF_VALUES = {
     r"^only 0-dimensional arrays can be converted to Python scalars":
         "NumPy 2.4 refuses float(), int() and % of an array of shape [1], which older ones took; what a run fetches still does it, and so "

@@ -1,9 +1,8 @@
-"""How commands print: tables that fit the terminal, long lines and values folded, colour where
-somebody sees it.
+"""Output of commands: tables that fit the terminal, long lines and values folded, colour on
+terminals.
 
-What goes into a pipe or a file is never folded, shortened or coloured, so that other programs read
-all of it. ``NO_COLOR`` (set to anything) turns the colour off, ``COLUMNS`` says how wide a terminal
-is.
+Output into a pipe or a file is never folded, shortened or coloured, so that other programs get all
+of it. ``NO_COLOR`` (set to anything) turns colour off; ``COLUMNS`` is the width of the terminal.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import sys
 from collections.abc import Iterable, Sequence
 
 STYLES = {"head": "1", "good": "32", "doubtful": "33", "bad": "31", "quiet": "2"}
-NARROWEST = 8  # characters that a column keeps
-LONG = 72  # characters of a list or a string that are shown where somebody sees it
+NARROWEST = 8  # least characters of a column
+LONG = 72  # longest list or string, in characters, that a terminal shows in full
 _VALUES = re.compile(rf'\([^()\n]{{{LONG},}}\)|"[^"\n]{{{LONG},}}"')
 
 
@@ -26,27 +25,27 @@ def watched() -> bool:
 
 
 def width() -> int:
-    """Characters of a line, 0 where stdout is no terminal."""
+    """Characters of a line; 0 if stdout is not a terminal."""
     return max(40, shutil.get_terminal_size().columns) if watched() else 0
 
 
 def coloured() -> bool:
-    """Whether colour is shown: on a terminal that has any, unless NO_COLOR is set."""
+    """Whether to use colour: on a terminal with colours, unless NO_COLOR is set."""
     return watched() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, style: str) -> str:
-    """`text` in one of STYLES, or as it is where no colour is shown."""
+    """`text` in one of STYLES, or unchanged without colour."""
     return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if coloured() and text else text
 
 
 def say(text: object) -> None:
-    """Print, with lines that are too long for the terminal folded at words."""
+    """Print, with lines that are too long for the terminal folded between words."""
     print(folded(str(text), width()))
 
 
 def folded(text: str, wide: int) -> str:
-    """Lines of at most `wide` characters (0: as they are); what follows stands farther in."""
+    """Lines of at most `wide` characters (0: unchanged); continuation lines are indented."""
     return text if not wide else "\n".join(_fold(line, wide) for line in text.split("\n"))
 
 
@@ -67,7 +66,7 @@ def _fold(line: str, wide: int) -> str:
 
 
 def shortened(text: str) -> str:
-    """Lists and strings cut after LONG characters where stdout is a terminal."""
+    """Cut lists and strings after LONG characters if stdout is a terminal."""
     return _VALUES.sub(_cut, text) if watched() else text
 
 
@@ -97,7 +96,7 @@ def _wide(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _sizes(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Characters of each column; the widest give way until the table fits."""
+    """The characters of each column; the widest columns are narrowed until the table fits."""
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     while room and sum(sizes) + 2 * (len(sizes) - 1) > room and max(sizes) > NARROWEST:
         sizes[sizes.index(max(sizes))] -= 1

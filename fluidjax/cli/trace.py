@@ -1,4 +1,4 @@
-"""``fluidjax trace MODULE:FUNCTION``: a function of JAX's as a program."""
+"""``fluidjax trace MODULE:FUNCTION``: show a JAX function as a program."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print, or write. Raises TraceError for what cannot be traced, FluidValueError for a name or a
-    type that is none.
+    """Print, or write. Raises TraceError for a function that cannot be traced, FluidValueError for
+    an unknown name or type.
     """
     from ..tracing import trace
 
@@ -85,7 +85,7 @@ def _seen(text: str, args: argparse.Namespace) -> str:
 
 
 def _found(name: str) -> Any:
-    """What MODULE:NAME names."""
+    """The object that MODULE:NAME names."""
     module, _, attribute = name.partition(":")
     try:
         holder = importlib.import_module(module)
@@ -104,7 +104,7 @@ def _found(name: str) -> Any:
 
 
 def _typed(text: str) -> Any:
-    """An argument of which only the type matters, from text such as ``f32[8, 16]``."""
+    """An argument given only by its type, from text such as ``f32[8, 16]``."""
     import jax
 
     from ..base.dtypes import numpy_dtype

@@ -1,5 +1,5 @@
-"""What fluidjax has of Paddle's names: for a script (compat_report), and for all of them
-(docs/compatibility.md).
+"""Reports which of Paddle's names fluidjax supports: for a script (compat_report), and for all
+names (docs/compatibility.md).
 """
 
 from __future__ import annotations

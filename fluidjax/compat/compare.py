@@ -1,4 +1,4 @@
-"""One name of Paddle's beside what fluidjax has under it: there, different, or absent."""
+"""Compares one name of Paddle with fluidjax's: there, different, or absent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import recorded
 from .recorded import Recorded
 
 THERE, DIFFERENT, ABSENT = "there", "different", "absent"
-# what is different by design, or could be called by nobody here
+# names that differ by design, or that nothing here could call
 _SHARES = (
     "does nothing in 1.8.5; here variables share names, and one that has given its name away cannot"
     " be fetched any more"
@@ -45,25 +45,25 @@ _TOLD = {
         " servers on several kinds of devices; there are none"
     ),
 }
-# what variables, optimizers and layers have for dynamic mode alone
+# methods of variables, optimizers and layers that are only for dynamic mode
 _DYNAMIC = frozenset(
     "backward clear_gradient clear_gradients detach gradient numpy set_dict set_value state_dict".split()
 )
-# of paddle.static.Variable besides; 2.6.2 refuses the first line in static mode, the second is of
-# sparse tensors, the third of GPUs
+# also methods of paddle.static.Variable; 2.6.2 refuses the first line in static mode, the second is
+# for sparse tensors, the third for GPUs
 _OF_VARIABLES = frozenset(
     "as_strided cauchy_ geometric_ normal_ unfold uniform_ "
     "indices to_dense values "
     "top_p_sampling".split()
 )
-# of paddle.nn.Layer besides; 2.6.2 raises in static mode, float16 apart, which changes nothing
+# also methods of paddle.nn.Layer; 2.6.2 raises in static mode, except float16, which has no effect
 # there
 _OF_LAYERS = frozenset("astype bfloat16 float float16 to".split())
 
 
 class Standing(NamedTuple):
-    """status: THERE, DIFFERENT or ABSENT; reason: in what it differs, or why it is absent and what
-    serves instead.
+    """status: THERE, DIFFERENT or ABSENT; reason: how it differs, or why it is absent and what to
+    use instead.
     """
 
     status: str
@@ -71,9 +71,9 @@ class Standing(NamedTuple):
 
 
 def standing(path: str, methods: bool = True) -> Standing:
-    """How fluidjax stands to a dotted name of Paddle's, such as "paddle.fluid.layers.fc".
+    """The status of a dotted name of Paddle, such as "paddle.fluid.layers.fc".
 
-    methods: whether a class that lacks methods is different by that.
+    methods: whether a class that lacks methods counts as different.
     """
     try:
         ours = names.find(path)
@@ -91,20 +91,20 @@ def standing(path: str, methods: bool = True) -> Standing:
 
 
 def _reason(path: str, sentence: str) -> str:
-    """The sentence of a missing name without the name that it begins with."""
+    """The sentence about a missing name, without the name at its beginning."""
     name = re.escape(path.split(".")[-1])
     reason = re.sub(
         rf"^fluidjax has no [\w.]+\b|^(fluid|paddle)\.([\w.]+\.)?{name}\b|^fluid(\.\w+)+(?=:)",
         "",
         sentence,
     )
-    reason, *_ = reason.split("(did you mean")  # the name is one of Paddle's, and no typing error
+    reason, *_ = reason.split("(did you mean")  # the name is one of Paddle's, not a typing error
     return reason.strip(" :,;").removeprefix("which ")
 
 
 def differences(theirs: Recorded, ours: Any, methods: bool = True) -> Iterator[str]:
-    """In what our function or class takes other arguments than the recorded one, or lacks
-    methods.
+    """The differences between the arguments of our function or class and the recorded ones, and the
+    methods that it lacks.
     """
     if theirs.kind in ("module", "value") or isinstance(ours, ModuleType) or not callable(ours):
         return
@@ -131,7 +131,7 @@ def differences(theirs: Recorded, ours: Any, methods: bool = True) -> Iterator[s
 
 
 def _of_every_layer(theirs: Recorded) -> frozenset[str]:
-    """The methods that a class has from paddle.nn.Layer, which only its row lists."""
+    """The methods that a class inherits from paddle.nn.Layer; only the row of Layer lists them."""
     layer = recorded.find("paddle.nn.Layer")
     inherits = layer is not None and layer != theirs and set(layer.methods) <= set(theirs.methods)
     return frozenset(layer.methods) - {"forward"} if layer is not None and inherits else frozenset()
@@ -170,7 +170,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def arguments(thing: Any) -> list[tuple[str, str]] | None:
-    """(name, default as text) of each argument; None where Python does not tell."""
+    """(name, default as text) of each argument; None if Python cannot tell."""
     try:
         found = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
@@ -186,7 +186,7 @@ def arguments(thing: Any) -> list[tuple[str, str]] | None:
 
 
 def shown(value: Any) -> str:
-    """A default as the recordings write it."""
+    """A default in the form of the recordings."""
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if inspect.isroutine(value) or inspect.isclass(value):

@@ -1,8 +1,8 @@
 """The public names of real Paddles and their signatures, as tests/tools/record_api.py recorded
 them.
 
-Of Paddle 1.8.5 the whole static graph; of Paddle 2 what its static mode has outside of
-``paddle.fluid``, from 2.6.2.
+The recordings cover the whole static graph of Paddle 1.8.5, and the names of 2.6.2's static mode
+outside of ``paddle.fluid``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Recorded(NamedTuple):
 
 @cache
 def modules(version: str) -> Mapping[str, Mapping[str, Recorded]]:
-    """Module -> name -> what is recorded of it."""
+    """Module -> name -> its recording."""
     raw = json.loads(
         gzip.decompress((Path(__file__).parent / f"paddle_{version}.json.gz").read_bytes())
     )
@@ -52,8 +52,8 @@ def _row(
 
 
 def find(path: str) -> Recorded | None:
-    """What is recorded of a dotted name; a name stands under one of its paths only, so shorter ones
-    are tried too.
+    """The recording of a dotted name. A name is recorded under only one of its paths, so shorter
+    paths are tried too.
 
     Names below ``paddle.fluid`` are those of 1.8.5; others of 2.6.2, else of 1.8.5.
     """

@@ -1,5 +1,5 @@
-"""``fluid.compat_report``: which names of Paddle a script uses, and which of them are there, before
-it is run.
+"""``fluid.compat_report``: reports, before a script runs, which names of Paddle it uses and which
+of them are supported.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .script import Mention, mentions
 
 
 class Use(NamedTuple):
-    """One name at one place. status: "there", "different" or "absent"; told: in what it differs, or
-    why it is absent.
+    """One name at one place. status: "there", "different" or "absent"; told: how it differs, or why
+    it is absent.
     """
 
     name: str
@@ -39,10 +39,10 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True)
 class CompatReport(Shown):
-    """Every use of Paddle's names in a script, in its order; str() and notebooks show what is
+    """Every use of Paddle's names in a script, in order; str() and notebooks show those that are
     different or absent.
 
-    unread: of a folder, a sentence for each file that could not be read, at the end.
+    unread: for a folder, a sentence for each file that could not be read.
     """
 
     uses: tuple[Use, ...]
@@ -98,8 +98,8 @@ class CompatReport(Shown):
 
 
 def compat_report(script: str | Path | ModuleType) -> CompatReport:
-    """Which names of Paddle a script uses, and how fluidjax stands to each: there, different, or
-    absent with what serves.
+    """Report which names of Paddle a script uses, and the status of each: there, different, or
+    absent with a replacement.
 
         print(fluid.compat_report("train.py"))
 

@@ -69,19 +69,19 @@ class Block:
         return name in self.vars
 
     def _find_var_recursive(self, name: str) -> Variable | None:
-        """The variable of this block, of its forward block, of its parent, or of what is around
-        these, nearest first.
+        """The variable of this block, of its forward block, of its parent, or of the blocks around
+        these; the nearest one is found first.
         """
         if (found := self.vars.get(name)) is not None:
             return found
         near: list[Block] = [self]
-        for block in near:  # which grows
+        for block in near:  # the list grows
             for idx in (block.forward_block_idx, block.parent_idx):
                 if idx >= 0:
                     around = self.program.blocks[idx]
                     if (found := around.vars.get(name)) is not None:
                         return found
-                    if around not in near:  # a program from a file may go in circles
+                    if around not in near:  # blocks of a program from a file may be circular
                         near.append(around)
         return None
 
@@ -101,8 +101,8 @@ class Block:
         """A variable of this block; the existing one when `name` is taken. initializer: appends its
         op to this block.
 
-        Raises FluidValueError when that one has another shape, dtype, lod_level, type or
-        persistable than is asked for here.
+        Raises FluidValueError if the existing variable has another shape, dtype, lod_level, type or
+        persistable.
         """
         if name is None:
             name = unique_name.generate("_generated_var")
@@ -116,10 +116,10 @@ class Block:
         return var
 
     def new_name(self, generate: Callable[[], str]) -> str:
-        """A generated name; in a program that was loaded, one that no variable has.
+        """A generated name. In a loaded program, a name that no variable has.
 
-        The generator only knows the names that it made, and a name met by chance would silently be
-        the other variable.
+        The generator only knows the names that it made itself. If it generated the name of an
+        existing variable, the new variable would silently be that one.
         """
         name = generate()
         while self.program.info.loaded and self._find_var_recursive(name) is not None:
@@ -128,8 +128,8 @@ class Block:
 
     @staticmethod
     def _same(var: Variable, kwargs: Mapping[str, Any]) -> Variable:
-        """`var`, where a second declaration of its name says nothing else; stop_gradient is
-        settled anew.
+        """`var`, if a second declaration of its name agrees with the first. stop_gradient is set
+        anew.
         """
         said = {what: given for what, given in kwargs.items() if given is not None}
         wanted = var_desc(var.name, **said)
@@ -152,8 +152,8 @@ class Block:
         """A Parameter of the global block, named by a counter if it has no name. initializer:
         appends its op to this block, unless an op here fills the parameter already.
 
-        Raises FluidValueError for an unknown dimension, for no dtype, and when the name is taken
-        by one of another shape or dtype.
+        Raises FluidValueError for an unknown dimension, for a missing dtype, and if a variable of
+        this name has another shape or dtype.
         """
         if name is None:
             name = unique_name.generate("_generated_var")
@@ -230,17 +230,17 @@ class Block:
         self.program.touch()
 
     def _slice_ops(self, start: int, end: int) -> list[Operator]:
-        """The ops from `start` up to `end`."""
+        """The ops from `start` to before `end`."""
         return self.ops[start:end]
 
     def append_op(
         self, type: str | None = None, inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None,
         attrs: Mapping[str, Any] | None = None, **_: Any,
     ) -> Operator:  # fmt: skip
-        """Append an op: its outputs' shapes and dtypes are inferred.
+        """Append an op, and infer the shapes and dtypes of its outputs.
 
-        Raises UnknownOpError (op type, slot or attribute), ShapeError (what the op objects to),
-        each naming the user's line.
+        Raises UnknownOpError for an unknown op type, slot or attribute, ShapeError for inputs that
+        do not fit the op. Both name the user's line.
         """
         op = self._make_op(type, inputs, outputs, attrs)
         self.ops.append(op)
@@ -311,7 +311,7 @@ class Block:
         return FrozenMap(result)
 
     def _infer(self, definition: OpDef, desc: OpDesc) -> None:
-        """Give the outputs of `desc` their shapes and dtypes; check that every name exists."""
+        """Set the shapes and dtypes of the outputs of `desc`; check that every name exists."""
         own = definition.control.outside
         given = {
             s: names
@@ -339,7 +339,7 @@ class Block:
         self._pass_lod(definition, desc, specs, inferred)
 
     def _pass_kind(self, desc: OpDesc) -> None:
-        """Say which outputs are sparse rows."""
+        """Mark the outputs that are sparse rows."""
         kinds = [self._var_recursive(n).plain.kind for n in desc.input("X") if n != EMPTY]
         for slot, name in (
             (s, n) for s, names in desc.outputs.items() for n in names if n != EMPTY
@@ -358,7 +358,7 @@ class Block:
     def _pass_lod(
         self, definition: OpDef, desc: OpDesc, specs: Mapping[str, Any], inferred: Mapping[str, Any]
     ) -> None:
-        """Give the outputs the lod_level of the input whose LoD they will have."""
+        """Set each output's lod_level to that of the input whose LoD it will have."""
         levels = {
             slot: self._var_recursive(names[0]).plain.lod_level
             for slot, names in desc.inputs.items()
@@ -379,10 +379,10 @@ class Block:
             if name == EMPTY:
                 return None
             desc = self._var_recursive(name).plain
-            if desc.kind == "LOD_RANK_TABLE":  # which has no shape, and none depends on it
+            if desc.kind == "LOD_RANK_TABLE":
                 specs.append(Spec((), "int64"))
                 continue
-            # the op itself looks at it
+            # the op checks it itself
             if desc.shape is None and desc.dtype is not None and slot in definition.traits.counters:
                 specs.append(Spec((-1,), desc.dtype))
                 continue
@@ -397,36 +397,33 @@ class Block:
         return tuple(specs) if slot in definition.many_inputs else specs[0]
 
     def _kernels_own(self, names: Sequence[str]) -> bool:
-        """Whether these are variables in which a kernel of Paddle's keeps what is its own (a
+        """Whether these variables hold the internal state of a Paddle kernel (such as a
         cudnn_lstm's Cache).
         """
         return all(n != EMPTY and self._var_recursive(n).plain.kind == "RAW" for n in names)
 
     def _settle(self, var: Variable, spec: Spec) -> None:
-        """The inferred type becomes the variable's; a persistable one keeps what it was declared
-        with.
-        """
+        """Store the inferred type in the variable; a persistable variable keeps its declared type."""
         desc = var.plain
         if desc.persistable and desc.shape is not None and desc.dtype is not None:
             return
         if desc.shape != spec.shape or desc.dtype != spec.dtype:
-            # Spelt out: dataclasses.replace would be a tenth of the time that an op takes to
-            # append.
+            # Written out, because dataclasses.replace would take a tenth of the time of an append.
             var.desc = VarDesc(
                 desc.name, spec.shape, spec.dtype, desc.kind, desc.lod_level, desc.persistable, desc.stop_gradient,
                 desc.is_data, desc.need_check_feed, desc.is_parameter, desc.trainable,
             )  # fmt: skip
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        """The printed block; `with_details`: also, as comments, what no desc holds of its
-        variables.
+        """The printed block; `with_details`: also, as comments, the attributes of its variables
+        that no desc holds.
         """
         check_flags(throw_on_error, with_details)
         printed = text.block_text(self.program.desc, self.idx)
         return f"{printed}\n{self.details()}" if with_details else printed
 
     def details(self) -> str:
-        """A comment for each variable, with what is known of it besides its desc."""
+        """A comment for each variable with its attributes that are not in its desc."""
         return "".join(f"# {name}: {var.details()}\n" for name, var in self.vars.items())
 
     def __str__(self) -> str:
@@ -436,9 +433,7 @@ class Block:
 
 
 def _inferable(definition: OpDef, desc: OpDesc) -> bool:
-    """False where nothing is to be inferred: ops without a function or a rule, and updates in
-    place.
-    """
+    """False if nothing can be inferred: ops without a function or a rule, and updates in place."""
     if definition.fn is None and definition.infer is None:
         return False
     return not (definition.inplace and all(

@@ -1,10 +1,10 @@
-"""core.Graph: block 0 of a program as nodes, a variable's for each time it is written, and links
-between them.
+"""core.Graph: block 0 of a program as nodes and links. A variable has one node for each time it is
+written.
 
-Nodes are numbered as they are made, and whatever takes nodes in some order takes them by number.
-Ops stand in the order of a depth first search from the lowest number on, with what an op needs
-before it, as in Paddle. What only the order of ops says, that an op reads a variable before another
-one writes it, is a node without a variable between the two.
+Nodes are numbered as they are made, and every method that takes nodes in some order takes them by
+number. Ops are ordered by a depth first search from the lowest number, each behind the ops that it
+needs, as in Paddle. A node without a variable stands for an order alone: one op reads a variable
+before another op writes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CONTROL = "__control_var"
 
 
 class Node:
-    """A variable as one op leaves it, an op, or what stands for an order alone."""
+    """A variable as one op leaves it, an op, or an order between ops."""
 
     __slots__ = ("_desc", "_id", "_name", "inputs", "outputs")
 
@@ -62,9 +62,9 @@ class Node:
 
 
 class Graph:
-    """Block 0 of a program as nodes; the program's other blocks stay as they are.
+    """Block 0 of a program as nodes; the program's other blocks do not change.
 
-    Raises FluidTypeError for other than a program's desc.
+    Raises FluidTypeError for anything but a program's desc.
     """
 
     def __init__(self, desc: ProgramDesc) -> None:
@@ -81,7 +81,7 @@ class Graph:
         self.resolve_hazard(self._read(desc.blocks[0]))
 
     def _read(self, block: BlockDesc) -> dict[str, list[Node]]:
-        """Nodes for a block's ops; a variable's nodes in order, by name."""
+        """Make nodes for a block's ops; returns a variable's nodes in order, by name."""
         versions: dict[str, list[Node]] = {}
 
         def made(name: str) -> Node:
@@ -118,13 +118,13 @@ class Graph:
         return self._new(desc.name(), VarDesc.of(desc.value))
 
     def create_op_node(self, desc: OpDesc) -> Node:
-        """A node for an op that is new, with a description of its own."""
+        """A node for a new op, with a description of its own."""
         value = replace(desc.value, uid=self._uid)
         self._uid += 1
         return self._new(value.type, OpDesc.of(value))
 
     def create_control_dep_var(self) -> Node:
-        """A node that stands for an order of two ops."""
+        """A node that stands for the order of two ops."""
         return self._new(f"{CONTROL}@{self._count}", None)
 
     def create_empty_node(self, name: str) -> Node:
@@ -132,7 +132,7 @@ class Graph:
         return self._new(name, None)
 
     def remove(self, nodes: Iterable[Node]) -> None:
-        """Take nodes out, and the links to them."""
+        """Remove nodes and their links."""
         gone = set(nodes)
         for node in gone:
             for near in (*node.inputs, *node.outputs):
@@ -158,7 +158,7 @@ class Graph:
         del self._attrs[name]
 
     def op_links(self) -> dict[Node, list[Node]]:
-        """For each op, by number, the ops that it needs, by number."""
+        """For each op, by number, the numbers of the ops that it needs."""
         return {
             n: sorted({op for var in n.inputs for op in var.inputs}, key=Node.id)
             for n in self._nodes
@@ -166,7 +166,9 @@ class Graph:
         }
 
     def sorted_ops(self) -> list[Node]:
-        """All ops, each after what it needs. Raises FluidValueError where ops need one another."""
+        """All ops, each behind the ops that it needs. Raises FluidValueError if ops need one
+        another.
+        """
         links = self.op_links()
         done: dict[Node, None] = {}
         open_: set[Node] = set()
@@ -192,7 +194,7 @@ class Graph:
         return list(done)
 
     def resolve_hazard(self, versions: Mapping[str, list[Node]]) -> None:
-        """Have each op that writes a variable wait for those that wrote and read it before.
+        """Make each op that writes a variable wait for the ops that wrote and read it before.
         versions: a variable's nodes in order.
         """
         for name in sorted(versions):
@@ -213,8 +215,8 @@ class Graph:
         link(between, then)
 
     def to_desc(self) -> ProgramDesc:
-        """The program: its ops in order, and the variables that have nodes (all, where other blocks
-        may use them).
+        """The program: its ops in order, and the variables that have nodes (all variables if other
+        blocks may use them).
         """
         blocks = self._origin.blocks
         kept = dict(blocks[0].vars) if len(blocks) > 1 else {}
@@ -232,5 +234,5 @@ def link(first: Node, then: Node) -> None:
 
 
 def _saved(var: VarValue) -> VarValue:
-    """What a graph keeps of a variable: what a file keeps, and that it is fed."""
+    """The parts of a variable that a graph keeps: those that a file keeps, and whether it is fed."""
     return replace(var, stop_gradient=False, is_parameter=False, trainable=True)

@@ -73,9 +73,7 @@ class VarDesc:
 
 
 class OpDesc:
-    """An op's description. Attributes that its type does not have are notes, and no step looks at
-    them.
-    """
+    """An op's description. Attributes that its type does not have are notes, which steps ignore."""
 
     def __init__(self) -> None:
         self.value = ir.OpDesc(0, "", attrs=ir.FrozenMap({"op_role": 0}))
@@ -106,7 +104,7 @@ class OpDesc:
         return self.value.output_names()
 
     def input_arg_names(self) -> list[str]:
-        """The names of all inputs, slot after slot in the order of the slots' names."""
+        """The names of all inputs, slot by slot in the order of the slots' names."""
         return self.value.input_arg_names()
 
     def output_arg_names(self) -> list[str]:
@@ -140,14 +138,14 @@ class OpDesc:
         return self.value.has_attr(name)
 
     def attr(self, name: str) -> Any:
-        """An attribute's value, lists as lists. Raises FluidValueError where there is none of that
-        name.
+        """An attribute's value, lists as lists. Raises FluidValueError if the op has no such
+        attribute.
         """
         return self.value.attr(name)
 
     def _set_attr(self, name: str, value: Any) -> None:
-        """Raises FluidTypeError for a value that is not of the attribute's type, or is no attribute
-        at all.
+        """Raises FluidTypeError for a value that does not have the attribute's type, or that no
+        attribute can hold.
         """
         self.value = replace(
             self.value,
@@ -159,8 +157,8 @@ class OpDesc:
 
 
 def attribute(kind: str, name: str, value: Any) -> Any:
-    """A value as descs hold it: in the type that the op declares, else as it is, floats rounded to
-    float32.
+    """A value in the form that descs hold: in the type that the op declares, else unchanged, with
+    floats rounded to float32.
     """
     definition = lookup(kind) if kind else None
     if definition is not None and definition.attr_type(name) is not None:
@@ -190,7 +188,9 @@ def _renamed(slots: ir.FrozenMap, old: str, new: str) -> ir.FrozenMap:
 
 
 def roles_renamed(attrs: ir.FrozenMap, old: str, new: str) -> ir.FrozenMap:
-    """Attributes whose pairs of parameter and gradient name the other variable, as Paddle has it."""
+    """Attributes in which pairs of parameter and gradient use the variable's new name, as in
+    Paddle.
+    """
     pairs = attrs.get("op_role_var", ())
     return (
         attrs.set(op_role_var=tuple(new if n == old else n for n in pairs))

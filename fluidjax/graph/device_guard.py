@@ -1,5 +1,5 @@
-"""device_guard: the device that a script names for ops, as their attribute ``op_device``; XLA
-places what they compute.
+"""device_guard: the device that a script names for ops, kept in their attribute ``op_device``. XLA
+decides where ops run.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _current: InForce[str | None] = InForce("device", None)
 
 @contextlib.contextmanager
 def device_guard(device: str | None = None) -> Iterator[None]:
-    """Ops appended within the block carry ``op_device``: "cpu", "gpu", or "" and None for no wish.
+    """Ops appended within the block get the attribute ``op_device``: "cpu", "gpu", or "" and None
+    for no device.
 
-    So do their gradient ops, and the update of a parameter whose first op is among them. The
-    attribute is kept in saved programs and says nothing to a step here: one compiled step runs on
-    the Executor's place, and where its parts run is XLA's. Raises FluidValueError for another
-    device.
+    Their gradient ops get it too, and the update of a parameter whose first op is among them. Saved
+    programs keep the attribute, but it has no effect here: a compiled step runs on the Executor's
+    place, and XLA places its parts. Raises FluidValueError for another device.
     """
     if device not in ("cpu", "gpu", "", None):
         raise FluidValueError(
@@ -32,12 +32,12 @@ def device_guard(device: str | None = None) -> Iterator[None]:
 
 
 def current_device() -> str | None:
-    """What the ops that are appended now carry as ``op_device``; None: nothing."""
+    """The ``op_device`` of ops that are appended now; None: none."""
     return _current.get()
 
 
 def device_of(op: Any) -> str | None:
-    """What an op carries as ``op_device``."""
+    """The ``op_device`` of an op."""
     return op.desc.attrs.get("op_device")
 
 

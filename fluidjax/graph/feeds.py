@@ -1,4 +1,4 @@
-"""The names of what is fed, and which of them have a value before."""
+"""The names of feeds, and the fed variables that have a value before."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def fed_names(feed: Any) -> list[str]:
 
 
 def given_before(program: Program, feed: Any) -> frozenset[str]:
-    """The variables that are fed, or come from the program's readers, and have a value before:
-    persistable ones, whose values stay as in Fluid, and those that a block writes which may not
-    run.
+    """The fed variables (fed by the caller or by the program's readers) that have a value before
+    the step. These are persistable variables, which keep the fed value as in Fluid, and variables
+    written by a block that may not run.
     """
     names = fed_names(feed)
     names += [name for reader in program.info.readers for name in reader.names]

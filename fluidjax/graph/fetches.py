@@ -1,4 +1,4 @@
-"""What will be fetched from a program, in the forms in which it is asked for."""
+"""Reads the fetches of a program in the forms in which callers give them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .variable import names_of
 def fetch_targets(fetch_list: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The names of a fetch list as Executor.run takes it, and the uids of the optimize ops in it.
 
-    Lists within it are as their elements; a tuple is what minimize returned: of it the ops count,
-    not the gradients.
+    Nested lists count as their elements. A tuple is the result of minimize, of which the ops count
+    and not the gradients.
 
-    Raises FluidTypeError for anything else, an op that updates nothing among them.
+    Raises FluidTypeError for anything else, also for an op that updates nothing.
     """
     if fetch_list is None:
         return (), ()
@@ -41,13 +41,13 @@ def fetch_targets(fetch_list: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
         else:
             raise FluidTypeError(
                 "fetch_list takes variables, their names, and optimize ops such as minimize"
-                f" returns, but op '{item.type}' is none; fetch the variable that it writes"
+                f" returns, not op '{item.type}'; fetch the variable that it writes"
             )
     return tuple(names), tuple(ops)
 
 
 def _is_result(item: Any) -> bool:
-    """Whether something looks like what minimize returns: ops, and pairs of parameters and
+    """Whether a value looks like the result of minimize: ops, and pairs of parameters and
     gradients.
     """
     return isinstance(item, tuple) and bool(item) and isinstance(item[0], list | tuple)
@@ -71,7 +71,7 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
 
 
 def kept_names(program: Program, targets: Any, what: str = "fetch_list") -> tuple[str, ...]:
-    """As fetch_names. Raises FetchError for a variable that lost its memory to others (see
+    """As fetch_names. Raises FetchError for a variable whose memory was reused (see
     memory_optimize).
     """
     names = () if targets is None else names_of(targets, what)
@@ -80,7 +80,7 @@ def kept_names(program: Program, targets: Any, what: str = "fetch_list") -> tupl
 
 
 def found_names(program: Program, fetch_list: Any) -> tuple[str, ...]:
-    """As kept_names. Raises FetchError for a name that the program does not have, too."""
+    """As kept_names. Also raises FetchError for a name that the program does not have."""
     names = kept_names(program, fetch_list)
     for name in names:
         if program.desc.find_var(name) is None:

@@ -1,10 +1,10 @@
-"""What ``x[1]``, ``x[1:3, ::-1]``, ``x[i]``, ``x[:, s:n]`` append: slice, strided_slice and
+"""Appends the ops of ``x[1]``, ``x[1:3, ::-1]``, ``x[i]``, ``x[:, s:n]``: slice, strided_slice and
 reverse, as in Fluid.
 
-An integer or a variable takes one element and its dimension away; a slice's bounds and step may be
-variables of one int32. The ops stand in the variable's own block and their results are named after
-it (``x_slice_0``). A slice without bounds and step -1 is a reverse. What Fluid refuses and Python
-means plainly, ``x[::2]``, ``x[3::-1]`` and ``x[..., 0]``, works here.
+An integer or a variable selects one element and drops its dimension. A slice's bounds and step may
+be variables of one int32. The ops are appended to the variable's own block, and their results are
+named after it (``x_slice_0``). A slice without bounds and with step -1 is a reverse. ``x[::2]``,
+``x[3::-1]`` and ``x[..., 0]``, which Fluid refuses, work as in Python.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .. import unique_name
 from ..errors import FluidTypeError, FluidValueError
 from .operators import Operators, V, is_variable
 
-_TO_THE_END = 10000000  # Fluid's `end` where the last element is meant
-_PAST_THE_START = -(2**31 - 1)  # `end` of a negative step that goes down to element 0
+_TO_THE_END = 10000000  # Fluid's `end` for "up to the last element"
+_PAST_THE_START = -(2**31 - 1)  # the `end` of a negative step that goes down to element 0
 
 
 @dataclass
@@ -44,13 +44,13 @@ class _Parts:
 
 
 class Indexed(Operators[V]):
-    """What ``x[item]`` means for a variable."""
+    """Indexing of a variable: ``x[item]``."""
 
     def __getitem__(self, item: Any) -> V:
-        """The part of the variable that an index names.
+        """The part of the variable that an index selects.
 
-        Raises FluidTypeError for an index that is no integer, slice or int32 variable,
-        FluidValueError for one that is out of range or for too many.
+        Raises FluidTypeError for an index that is not an integer, slice or int32 variable,
+        FluidValueError for an index out of range or for too many indices.
         """
         return _getitem(self, item)
 
@@ -73,7 +73,7 @@ def _getitem(var: Any, item: Any) -> Any:
 
 
 def _one_each(var: Any, item: Any) -> list[Any]:
-    """The parts of an index, with whole slices in place of an ellipsis."""
+    """The parts of an index, with full slices in place of an ellipsis."""
     items = list(item) if isinstance(item, tuple) else [item]
     dots = [at for at, part in enumerate(items) if part is Ellipsis]
     if len(dots) > 1:
@@ -94,7 +94,7 @@ def _take_slice(parts: _Parts, var: Any, axis: int, part: slice) -> None:
         return
     down = not is_variable(step) and step is not None and step < 0
     if is_variable(step):
-        _ = step != 1  # Fluid asks this while building, and so leaves the comparison in the program
+        _ = step != 1  # Fluid compares while building, and so the comparison stays in the program
     parts.strided = parts.strided or is_variable(step) or step not in (None, 1)
     start = (2**31 - 1 if down else 0) if start is None else start
     end = (_PAST_THE_START if down else _TO_THE_END) if end is None else end

@@ -1,4 +1,4 @@
-"""ProgramInfo: what is known of a program besides its ops and variables."""
+"""ProgramInfo: the facts about a program besides its ops and variables."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ..ir.desc import FrozenMap, ProgramDesc
 
 @dataclass(frozen=True)
 class ProgramInfo:
-    """A frozen value that copies of the program share. Program.update_info replaces it when there
-    is more to know.
+    """A frozen value that copies of the program share. Program.update_info replaces it.
 
     grad_calls: how often the program was differentiated; names of higher gradients depend on it.
-    loaded: it came from a file, so names in it may be those that are generated next. readers:
-    loaders that feed every run (DataLoader with iterable=False). schedules: what sets learning
-    rates before every run (paddle.optimizer.lr). reused: variables that share a name since
-    memory_optimize, and that name. whole: the program as memory_optimize left it, and as it was
-    before, where they keep their values. memory_optimized: XLA orders the step for the least
-    memory. within_budget: memory_optimize fitted it into so many bytes. pserver_plan: of a job's
-    program, the dist.pserver_plan.PserverPlan that it belongs to. shards_optimizer: the processes
-    of a job train it together, each with a shard of the optimizer's state. loaded_from: the folder,
-    and the file in it, from which a pserver's values were loaded. batch_sizes: a
-    predictor's batches are padded up to one of them, () to sizes that are learnt, None not at all.
-    max_executables: how many are kept of a step; None: as many as FLAGS_max_executables says.
-    trainers_endpoints and what follows: what nccl2 mode says of the trainers, in their order.
+    loaded: the program came from a file, so generated names may collide with its names. readers:
+    loaders that feed every run (DataLoader with iterable=False). schedules: schedulers that set
+    learning rates before every run (paddle.optimizer.lr). reused: variable -> the name that it
+    shares since memory_optimize. whole: the program after memory_optimize, and the program before
+    it, in which the variables keep their values. memory_optimized: XLA orders the step for the
+    least memory. within_budget: the number of bytes that memory_optimize fitted it into.
+    pserver_plan: the dist.pserver_plan.PserverPlan of a job's program. shards_optimizer: the
+    processes of a job train it together, each with a shard of the optimizer's state. loaded_from:
+    the folder, and the file in it, from which a pserver's values were loaded. batch_sizes: the
+    sizes that a predictor's batches are padded up to; () for learnt sizes, None for no padding.
+    max_executables: the number of executables kept for a step; None means FLAGS_max_executables.
+    trainers_endpoints and the fields behind it: nccl2 mode's description of the trainers, in their
+    order.
     """
 
     grad_calls: int = 0
@@ -49,9 +49,7 @@ class ProgramInfo:
     hierarchical_allreduce_inter_nranks: int = 0
 
     def refuse_lost(self, names: Iterable[str]) -> None:
-        """Raises FetchError for a variable whose value is lost, since it shares its memory with
-        others.
-        """
+        """Raises FetchError for a variable whose value is lost because its memory was reused."""
         for name in names if self.reused else ():
             if name in self.reused:
                 now = self.reused[name]

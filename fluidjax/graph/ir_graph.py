@@ -17,8 +17,8 @@ from .program import Program
 class IrGraph:
     """A view on a core.Graph: ``IrGraph(core.Graph(program.desc), for_test=False)``.
 
-    for_test: whether it is the graph of a test program. Methods that give all nodes of a kind list
-    them by number, in which order Paddle's sets have none. Raises FluidTypeError for other than a
+    for_test: whether it is the graph of a test program. Methods that return all nodes of a kind
+    list them by number; Paddle returns unordered sets. Raises FluidTypeError for anything but a
     core.Graph.
     """
 
@@ -53,7 +53,7 @@ class IrGraph:
     def create_persistable_node(
         self, name: str, var_type: Any, shape: Sequence[int], var_dtype: Any
     ) -> IrVarNode:
-        """A node of a new variable that is kept between steps."""
+        """A node of a new persistable variable."""
         node = self.create_var_node(name, var_type, shape, var_dtype)
         node.var().set_persistable(True)
         return node
@@ -61,7 +61,7 @@ class IrGraph:
     def create_var_node(
         self, name: str, var_type: Any, shape: Sequence[int], var_dtype: Any
     ) -> IrVarNode:
-        """A node of a new variable. Raises FluidTypeError for a dtype or kind that is none."""
+        """A node of a new variable. Raises FluidTypeError for an unknown dtype or kind."""
         desc = VarDesc(name)
         desc.set_type(var_type)
         desc.set_shape(shape)
@@ -83,8 +83,8 @@ class IrGraph:
         inputs: Mapping[str, Any],
         outputs: Mapping[str, Any],
     ) -> IrOpNode:
-        """A node of a new op; inputs and outputs: nodes, or lists of them, by slot. Links are made
-        by link_to.
+        """A node of a new op. inputs and outputs: nodes, or lists of them, by slot. link_to makes
+        the links.
         """
         desc = OpDesc()
         desc.set_type(op_type)
@@ -97,13 +97,13 @@ class IrGraph:
         return IrOpNode(self.graph.create_op_node(desc))
 
     def create_op_node_from_desc(self, op_desc: OpDesc) -> IrOpNode:
-        """A node of a new op that is described so."""
+        """A node of a new op with this description."""
         return IrOpNode(self.graph.create_op_node(op_desc))
 
     def update_input_link(
         self, old_input_node: IrNode, new_input_node: IrNode, op_node: IrOpNode
     ) -> None:
-        """Have an op read another node in place of one that it reads. Raises FluidValueError for
+        """Make an op read another node in place of one that it reads. Raises FluidValueError for
         nodes of other graphs.
         """
         self._check(old_input_node, new_input_node, op_node)
@@ -115,7 +115,7 @@ class IrGraph:
     def update_output_link(
         self, old_output_node: IrNode, new_output_node: IrNode, op_node: IrOpNode
     ) -> None:
-        """Have an op write another node in place of one that it writes. Raises FluidValueError for
+        """Make an op write another node in place of one that it writes. Raises FluidValueError for
         nodes of other graphs.
         """
         self._check(old_output_node, new_output_node, op_node)
@@ -125,7 +125,7 @@ class IrGraph:
         op_node.rename_output(old_output_node.name(), new_output_node.name())
 
     def link_to(self, node_in: IrNode, node_out: IrNode) -> None:
-        """A link from one node to another one. Raises FluidValueError for nodes of other graphs."""
+        """Link one node to another. Raises FluidValueError for nodes of other graphs."""
         self._check(node_in, node_out)
         node_in.append_output(node_out)
         node_out.append_input(node_in)
@@ -138,13 +138,13 @@ class IrGraph:
             )
 
     def safe_remove_nodes(self, remove_nodes: Any) -> None:
-        """Take a node, or several, out of the graph, with the links to them."""
+        """Remove one node or several, with their links."""
         nodes = remove_nodes if isinstance(remove_nodes, Iterable) else [remove_nodes]
         self.graph.remove(n.node for n in nodes)
 
     def resolve_hazard(self) -> None:
-        """Have each op that writes a variable wait for those that wrote and read it before, as they
-        stand in order now.
+        """Make each op that writes a variable wait for the ops that wrote and read it before, in
+        the current order.
         """
         versions: dict[str, list[Node]] = {}
         for node in self.graph.sorted_ops():
@@ -158,7 +158,7 @@ class IrGraph:
         self.graph.resolve_hazard(versions)
 
     def has_circle(self) -> bool:
-        """Whether some ops need one another."""
+        """Whether some ops depend on one another."""
         try:
             self.graph.sorted_ops()
         except FluidValueError:
@@ -166,7 +166,7 @@ class IrGraph:
         return False
 
     def graph_num(self) -> int:
-        """How many parts without links between them the ops make up."""
+        """The number of connected parts of the ops."""
         parts: list[set[Node]] = []
         for op, needed in self.graph.op_links().items():
             joined = {op, *needed}
@@ -177,11 +177,11 @@ class IrGraph:
         return len(parts)
 
     def topology_sort(self) -> list[IrNode]:
-        """The ops, each after what it needs. Raises FluidValueError where there is a circle."""
+        """The ops, each behind the ops that it needs. Raises FluidValueError for a circle."""
         return [IrNode(n) for n in self.graph.sorted_ops()]
 
     def build_adjacency_list(self) -> dict[IrNode, set[IrNode]]:
-        """For each op, those that it needs."""
+        """For each op, the ops that it needs."""
         return {
             IrNode(op): {IrNode(n) for n in needed} for op, needed in self.graph.op_links().items()
         }
@@ -190,7 +190,7 @@ class IrGraph:
         self, save_path: str, name: str, marked_nodes: Any = None, remove_ctr_var: bool = True
     ) -> None:
         """Write the graph in DOT as save_path/name.dot; marked nodes are filled. remove_ctr_var:
-        nodes of order alone are removed.
+        leave out nodes that stand for orders.
         """
         if remove_ctr_var:
             self.safe_remove_nodes([n for n in self.all_var_nodes() if n.is_ctrl_var()])
@@ -215,7 +215,7 @@ class IrGraph:
         (Path(save_path) / f"{name}.dot").write_text("\n".join([*lines, "}", ""]), encoding="utf-8")
 
     def to_program(self) -> Program:
-        """The program that the graph stands for. Raises FluidValueError where there is a circle."""
+        """The program of the graph. Raises FluidValueError for a circle."""
         return Program.from_desc(self.graph.to_desc())
 
     def _find_node_by_name(self, nodes: Iterable[Any], node_name: str) -> Any:
@@ -224,7 +224,7 @@ class IrGraph:
 
 
 def node_named(nodes: Iterable[Any], name: str) -> Any:
-    """The last node of this name. Raises FluidValueError where there is none."""
+    """The last node of this name. Raises FluidValueError if there is none."""
     found = [n for n in nodes if n.name() == name]
     if not found:
         raise FluidValueError(f"none of these nodes is named {name!r}")

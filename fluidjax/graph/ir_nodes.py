@@ -11,7 +11,7 @@ from .core_graph import Node
 
 
 class IrNode:
-    """A node of a graph. Those of the same node are equal."""
+    """A node of a graph. Handles of the same node are equal."""
 
     def __init__(self, node: Node) -> None:
         if not isinstance(node, Node):
@@ -56,7 +56,7 @@ class IrNode:
         return self.node.is_var()
 
     def is_ctrl_var(self) -> bool:
-        """Whether it stands for the order of two ops alone."""
+        """Whether it only stands for the order of two ops."""
         return self.node.is_ctrl_var()
 
     def clear_inputs(self) -> None:
@@ -85,12 +85,12 @@ class IrNode:
 
     @property
     def inputs(self) -> list[Any]:
-        """The nodes that lead to it."""
+        """The nodes with a link to it."""
         return [_beside(self)(n) for n in self.node.inputs]
 
     @property
     def outputs(self) -> list[Any]:
-        """The nodes that it leads to."""
+        """The nodes that it links to."""
         return [_beside(self)(n) for n in self.node.outputs]
 
 
@@ -160,7 +160,7 @@ class IrOpNode(IrNode):
 
 
 def _beside(node: IrNode) -> Callable[[Node], IrNode]:
-    """What the neighbours of a node are."""
+    """The types of a node's neighbours."""
     return (
         IrOpNode
         if isinstance(node, IrVarNode)

@@ -19,7 +19,7 @@ class NameScope:
         self._parent = parent
 
     def child(self, prefix: str) -> NameScope:
-        # one that no other thread gets
+        # a scope that no other thread gets
         number = next(self._children.setdefault(prefix, itertools.count()))
         return NameScope(prefix if number == 0 else f"{prefix}_{number}", self)
 
@@ -49,5 +49,5 @@ def current_name_scope() -> NameScope:
 
 
 def fresh_name_scopes() -> contextlib.AbstractContextManager[None]:
-    """Within the block scopes are counted afresh, as in a new process."""
+    """Number scopes from the start again within the block, as in a new process."""
     return _current.within(NameScope())

@@ -40,7 +40,7 @@ class Operator:
 
     @property
     def input_arg_names(self) -> list[str]:
-        """The names of all inputs, slot after slot in the order of the slots' names, as in Paddle."""
+        """The names of all inputs, slot by slot in the order of the slots' names, as in Paddle."""
         return self.desc.input_arg_names()
 
     @property
@@ -54,7 +54,7 @@ class Operator:
 
     @property
     def idx(self) -> int:
-        """Position among the ops of the block."""
+        """The op's position in the block."""
         return next(i for i, op in enumerate(self.block.ops) if op is self)
 
     def input(self, name: str) -> list[str]:
@@ -64,7 +64,7 @@ class Operator:
         return self._slot("input", self.desc.inputs, name)
 
     def output(self, name: str) -> list[str]:
-        """Likewise of an output slot."""
+        """The names in an output slot, as `input`."""
         return self._slot("output", self.desc.outputs, name)
 
     def _slot(self, side: str, slots: FrozenMap, name: str) -> list[str]:
@@ -90,7 +90,7 @@ class Operator:
         return attr_type(self.type, name)
 
     def _is_optimize_op(self) -> bool:
-        """Whether it belongs to an update of parameters."""
+        """Whether the op belongs to an update of parameters."""
         return bool(self.attr("op_role") & OpRole.Optimize)
 
     def _block_attr_id(self, name: str) -> int:
@@ -107,8 +107,8 @@ class Operator:
         self.block.program.touch()
 
     def _set_attr(self, name: str, val: Any) -> None:
-        """Set an attribute. One that the op type does not have is a note, which stays with the op
-        and changes nothing; a warning says so.
+        """Set an attribute. An attribute that the op type does not have is kept with the op but has
+        no effect; a warning says so.
         """
         value = attribute(self.type, name, val)
         if attr_type(self.type, name) is None:

@@ -1,9 +1,9 @@
-"""What ``x + y``, ``2 * x``, ``x < y``, ``if x:`` mean for a variable: Fluid's operators, a base of
+"""Operators of variables (``x + y``, ``2 * x``, ``x < y``, ``if x:``), as in Fluid; a base class of
 Variable.
 
-An operator appends an op to the block that is being built and returns the variable of its output,
-``tmp_k``. A number beside the variable becomes a ``scale`` where one does (an int or a float, and +
-- * /), else a constant of the variable's dtype.
+An operator appends an op to the current block and returns the variable of its output, ``tmp_k``. If
+the other operand is a number, the op is a ``scale`` if possible (an int or a float, and + - * /).
+Otherwise the number becomes a constant of the variable's dtype.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..base.dtypes import INTEGERS, enum_of
 from ..base.loc import user_line, warn
 from ..errors import FluidTypeError, FluidValueError
 
-V = TypeVar("V")  # Variable, which this module need not know
+V = TypeVar("V")  # Variable, which this module does not import
 
 _COMPARE = ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")
 _CONDITIONS = (*_COMPARE, "logical_and", "logical_or", "logical_xor", "logical_not", "isfinite", "is_empty", "reduce_all",
                "reduce_any", "allclose")  # fmt: skip
 
-# a number -> the scale and bias that mean the same
+# a number -> the scale and bias with the same effect
 Scaling = Callable[[float], tuple[float, float]]
 
 
@@ -90,10 +90,10 @@ class Operators(Generic[V]):
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
-        """True, as in Fluid, where scripts say ``if bias:`` of a variable that may be None.
+        """True, as in Fluid, because scripts write ``if bias:`` for a variable that may be None.
 
-        Warns where the variable is the result of a comparison, since ``if a > b:`` means something
-        else.
+        Warns if the variable is the result of a comparison, because ``if a > b:`` does not compare
+        values.
         """
         _warn_of_condition(self)
         return True
@@ -144,10 +144,10 @@ def _scaled(var: Any, scale: float, bias: float) -> Any:
 def _binary(
     var: Any, kind: str, other: Any, scaling: Scaling | None = None, reverse: bool = False
 ) -> Any:
-    """`var` and `other` under the op `kind`, the other way round if `reverse`; `scaling`: how a
-    number is a scale.
+    """The op `kind` of `var` and `other`, exchanged if `reverse`. scaling: how a number becomes a
+    scale.
 
-    Raises FluidTypeError or FluidValueError where `other` is neither a variable nor a number.
+    Raises FluidTypeError or FluidValueError if `other` is neither a variable nor a number.
     """
     if not is_variable(other):
         value = _number(var, kind, other)
@@ -160,7 +160,7 @@ def _binary(
         if second.plain.dtype != var.plain.dtype:
             second = _cast(second, var.dtype)
     x, y = (second, var) if reverse else (var, second)
-    # the same, but it is what Fluid writes
+    # equal, but Fluid writes it so
     axis = 0 if y.desc.shape and y.desc.shape[0] == -1 else -1
     return _append(
         var, kind, {"X": x, "Y": y}, "bool" if kind in _COMPARE else var.dtype, {"axis": axis}
@@ -170,7 +170,7 @@ def _binary(
 def _number(var: Any, kind: str, value: Any) -> float:
     """`value` as the float that the op carries: a number, or an array of one, as in Fluid.
 
-    Raises FluidTypeError or FluidValueError where it is none, FluidTypeError for a fraction beside
+    Raises FluidTypeError or FluidValueError for anything else, FluidTypeError for a fraction with
     an integer variable.
     """
     wanted = f"{kind} of {var} takes a variable or a number, not "
@@ -182,14 +182,15 @@ def _number(var: Any, kind: str, value: Any) -> float:
         raise FluidValueError(f"{wanted}{value!r}") from None
     if var.desc.dtype in INTEGERS and math.isfinite(number) and number != int(number):
         raise FluidTypeError(
-            f"{value} is no integer, but variable {var.name!r} is {var.desc.dtype}; cast it first"
+            f"{value} is not an integer, but variable {var.name!r} is {var.desc.dtype}; cast it "
+            "first"
         )
     return number
 
 
 def _constant(var: Any, value: float, shape: tuple[int, ...]) -> Any:
-    """`value` as a tensor of the variable's dtype; a batch-size-like fill where the shape has an
-    unknown dimension.
+    """`value` as a tensor of the variable's dtype. If the shape has an unknown dimension, a fill op
+    takes the batch size from the variable.
     """
     attrs: dict[str, Any] = {
         "dtype": int(var.dtype),
@@ -203,7 +204,7 @@ def _constant(var: Any, value: float, shape: tuple[int, ...]) -> Any:
         block.append_op(type="fill_constant", outputs={"Out": out}, attrs=attrs)
         return out
     at = shape.index(-1)
-    # one dimension is the batch's
+    # one dimension is the batch
     attrs["shape"] = [n if n != -1 or i == at else 1 for i, n in enumerate(shape)]
     attrs.update(input_dim_idx=at, output_dim_idx=at)
     block.append_op(
@@ -219,8 +220,8 @@ _warned: set[str] = set()
 
 
 def _warn_of_condition(var: Any) -> None:
-    """Warn, once a line, where a comparison's result is used as a Python condition: it counts as
-    true.
+    """Warn, once for each line, if a comparison's result is used as a Python condition, which is
+    always true.
     """
     if var.desc.dtype != "bool":
         return

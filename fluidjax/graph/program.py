@@ -1,8 +1,8 @@
 """Program: Fluid's mutable handle over the frozen descs of ir/desc.py, and the default programs
 that layers go to.
 
-A handle never does more than hold a desc and replace it; :attr:`Program.desc` is the frozen value
-that passes, the compiler and the printers work on.
+A handle only holds a desc and replaces it. Passes, the compiler and the printers work on the frozen
+value :attr:`Program.desc`.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from ..look.graph import Graph
 
 _numbers = itertools.count()
-_seed_of_new = [0]  # what global_seed set
+_seed_of_new = [0]  # the value that global_seed set
 
 
 def _no_report(*_: Any) -> Any:
     raise UnsupportedError("fluidjax makes reports and profiles; import fluidjax first")
 
 
-# fluidjax puts the one of memory/ here, which is of a higher level
+# memory/, which is of a higher level, sets this function
 memory_reporter: Callable[..., Any] = _no_report
-profile_maker: Callable[..., Any] = _no_report  # and that of profiler.py here
+profile_maker: Callable[..., Any] = _no_report  # profiler.py sets this one
 
 
 class Program:
     """A static program: blocks of ops over named variables. Print it, rewrite it, run it."""
 
     def __init__(self) -> None:
-        self.serial = next(_numbers)  # programs count up as they are made
+        self.serial = next(_numbers)  # programs are numbered as they are made
         self.blocks: list[Block] = [Block(self, 0)]
         self.current_block_idx = 0
         self._seed = _seed_of_new[0]
@@ -57,7 +57,7 @@ class Program:
         self._op_role_var: list[str] = []
         self._uid = 0
         self._version = 0
-        self._whole: tuple[int, Program] | None = None  # what `holding` has made, of which version
+        self._whole: tuple[int, Program] | None = None
         self.info = ProgramInfo()
         self._desc: ProgramDesc | None = None
 
@@ -74,7 +74,7 @@ class Program:
         """Replace fields of `info`, the ProgramInfo that goes with the program and its copies."""
         self.info = replace(self.info, **changes)
 
-    # Fluid's names for what nccl2 mode leaves on a program; fleet scripts read them.
+    # Fluid's names for the attributes that nccl2 mode sets on a program; fleet scripts read them.
     @property
     def _trainers_endpoints(self) -> list[str]:
         return list(self.info.trainers_endpoints)
@@ -100,7 +100,7 @@ class Program:
 
     @property
     def desc(self) -> ProgramDesc:
-        """The frozen value of the program as it stands."""
+        """The frozen value of the program's current state."""
         if self._desc is None:
             self._desc = ProgramDesc(tuple(b.desc for b in self.blocks), self._seed)
         return self._desc
@@ -129,34 +129,33 @@ class Program:
         steps: int = 3,
         scope: Any = None,
     ) -> Any:
-        """Which ops take the time: the program is run op by op, and each is timed. Returns a
-        ``runtime.costs.Profile``.
+        """Run the program op by op and time each op. Returns a ``runtime.costs.Profile``.
 
             print(main.profile(feed))
             # op            time   part  runs  line
             # conv2d 0   1.93 ms  41.2%     1  train.py:12
 
-        feed, fetch_list: as for Executor.run. steps: how many are averaged, after one that
-        compiles. scope: where the values are, default global_scope(); they are copied, so that
-        nothing in it changes. Raises FluidValueError for fewer than 1 step, where a profile is on
-        already, and where nothing is computed; else what Executor.run raises.
+        feed, fetch_list: as for Executor.run. steps: the number of steps to average, after one that
+        compiles. scope: the scope of the values, default global_scope(); they are copied, so
+        nothing in it changes. Raises FluidValueError for fewer than 1 step, if a profile is running
+        already, and if the program computes nothing; also the errors of Executor.run.
         """
         return profile_maker(self, feed, fetch_list, steps, scope)
 
     def explain(self, feed: Mapping[str, Any] | None = None) -> Explanation:
-        """Which ops have sizes that depend on data, and what is done about each: an entry an op,
-        with the way and the reason.
+        """Report the ops with sizes that depend on data: one entry for each op, with the way in
+        which it is run and the reason.
 
             print(main.explain({"n": np.array([3])}))
             fill_constant (train.py:7): specialised; ShapeTensor follows from the feed 'n' = [3], so
             a step is compiled ...
 
-        static: constants and shapes decide the size. specialised: feeds do, so a step is compiled
-        for each of their values. bounded: the data do, below a bound that is known, and what is
-        fetched has its true size. cut: something else does, or the op cannot be traced (a loop
-        whose values change their shapes); Executor.run goes by segments there. Nothing is run.
-        feed: values that are shown with the reasons; with all feeds the step is traced, to see
-        where it is cut first.
+        static: constants and shapes decide the size. specialised: feeds decide it, so a step is
+        compiled for each of their values. bounded: the data decide it below a known bound, and
+        fetches have their true sizes. cut: something else decides it, or the op cannot be traced (a
+        loop whose values change their shapes); Executor.run then runs segments. Nothing is run.
+        feed: values to show with the reasons; if all feeds are given the step is traced to find the
+        first cut.
         """
         found = explained_sizes(SizeNeeds.of_program(self.desc), feed)
         more = [
@@ -166,8 +165,8 @@ class Program:
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:
-        """A program that holds `desc`; parameters take their Python-side attributes from those of
-        `like`.
+        """A program that holds `desc`; parameters take their Python-side attributes from the
+        parameters of `like`.
         """
         program = cls()
         program.blocks = []
@@ -187,7 +186,7 @@ class Program:
         return program
 
     def set_desc(self, desc: ProgramDesc) -> None:
-        """Become what `desc` says, in place; handles of variables that stay are kept."""
+        """Replace the program's desc in place; handles of variables that still exist stay valid."""
         fresh = Program.from_desc(desc, like=self)
         for old, new in zip(self.blocks, fresh.blocks, strict=False):
             for name, var in old.vars.items():
@@ -202,7 +201,9 @@ class Program:
 
     @property
     def random_seed(self) -> int:
-        """0: a new seed in every process; otherwise runs of the program repeat exactly."""
+        """0 means a new seed in every process; with another seed, runs of the program repeat
+        exactly.
+        """
         return self._seed
 
     @random_seed.setter
@@ -213,7 +214,7 @@ class Program:
         self.touch()
 
     def global_seed(self, seed: int = 0) -> None:
-        """random_seed of this program and of all that are made from now on."""
+        """Set random_seed of this program and of all programs made from now on."""
         self.random_seed = seed
         _seed_of_new[0] = seed
 
@@ -250,17 +251,17 @@ class Program:
 
     def state_dict(self, mode: str = "all", scope: Any = None) -> dict[str, Any]:
         """The values of Parameters ("param"), of other persistable variables ("opt"), or of both,
-        in the global or this scope.
+        in the global scope or the given one.
         """
         from . import values
 
         return values.held(self.list_vars(), mode, scope)
 
     def set_state_dict(self, state_dict: Mapping[str, Any], scope: Any = None) -> None:
-        """Put values by name into the global or this scope; names of none of its persistable
-        variables are passed over with a warning.
+        """Store values by name in the global scope or the given one. Names that are not persistable
+        variables of the program are ignored with a warning.
 
-        Raises FluidTypeError for other than a dict, FluidValueError for a value of another shape;
+        Raises FluidTypeError for anything but a dict, FluidValueError for a value of another shape;
         then nothing is set.
         """
         from . import values
@@ -268,7 +269,7 @@ class Program:
         values.put(self.list_vars(), state_dict, scope)
 
     def clone(self, for_test: bool = False) -> Program:
-        """A copy that shares nothing that changes; `for_test` drops backward and update ops and
+        """A copy that is independent of this program; `for_test` drops backward and update ops and
         sets is_test.
         """
         copy = self.copy_with(edit.for_test(self.desc) if for_test else self.desc)
@@ -278,11 +279,11 @@ class Program:
         return copy
 
     def holding(self, names: Iterable[str]) -> Program:
-        """A program in which these variables keep their values: itself, or how it was before
+        """A program in which these variables keep their values: this program, or its state before
         memory_optimize.
 
-        Raises FetchError for one whose memory was given away in a program that was changed
-        afterwards.
+        Raises FetchError for a variable whose memory is reused if the program was changed after
+        memory_optimize.
         """
         lost = sorted({*names} & self.info.reused.keys()) if self.info.reused else []
         whole = self.info.whole
@@ -316,7 +317,7 @@ class Program:
         return self._prune_with_input([], targets)
 
     def _prune_with_input(self, feeded_var_names: Sequence[str], targets: Any) -> Program:
-        """As _prune, but what is fed is not computed."""
+        """As _prune, but fed variables are not computed."""
         for name in feeded_var_names:
             if not isinstance(name, str):
                 raise FluidValueError(
@@ -350,8 +351,8 @@ class Program:
         )
 
     def _copy_param_info_from(self, other: Program) -> None:
-        """Variables of the first block whose names are those of another program's Parameters become
-        Parameters like them. Raises FluidTypeError for other than a Program.
+        """Turn variables of the first block that have the names of another program's Parameters
+        into Parameters like them. Raises FluidTypeError for anything but a Program.
         """
         if not isinstance(other, Program):
             raise FluidTypeError(
@@ -370,8 +371,8 @@ class Program:
                 block._adopt(Parameter(block, desc, **param.extra()))
 
     def _copy_dist_param_info_from(self, other: Program) -> None:
-        """What another program knows of the job that it belongs to, taken over. Raises
-        FluidTypeError for other than a Program.
+        """Take over another program's facts about the job that it belongs to. Raises FluidTypeError
+        for anything but a Program.
         """
         if not isinstance(other, Program):
             raise FluidTypeError(
@@ -381,7 +382,7 @@ class Program:
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """The printed program, which parses; `with_details`: also the call stacks of a program that
-        Paddle saved, and as comments what no desc holds of its variables.
+        Paddle saved and, as comments, the attributes of its variables that no desc holds.
         """
         check_flags(throw_on_error, with_details)
         printed = text.to_text(self.desc, callstacks=with_details)
@@ -401,12 +402,12 @@ class Program:
         return program.to_html(self.desc)
 
     def save_page(self, path: str | Path, title: str = "", engine: str = "own") -> Path:
-        """Write the program as a page for a browser, which holds all it needs, and return the path.
+        """Write the program as a self-contained page for a browser, and return the path.
 
             main.save_page("net.html")
 
-        title: default the file's name. engine: who arranges the page's graph, as in `graph`.
-        Raises FluidValueError where the file cannot be written, and what `graph` raises.
+        title: default the file's name. engine: the layout of the page's graph, as in `graph`.
+        Raises FluidValueError if the file cannot be written, and the errors of `graph`.
         """
         from ..look.program import to_page
         from ..saved.files import write_text
@@ -416,15 +417,15 @@ class Program:
         return where
 
     def graph(self, engine: str = "own") -> Graph:
-        """The ops as a graph in layers, folded by what its parts are; its `save`
+        """The ops as a graph in layers, folded by the roles and scopes of its parts; its `save`
         writes .svg, .html, .pdf, ...
 
             main.graph()
 
-        engine: who arranges the boxes: "own" needs nothing and gives the same everywhere,
-        "graphviz" is its ``dot``, "auto" that where it is installed and else our own; the graph's
-        `engine` says which it was. Raises FluidValueError for another engine, UnsupportedError
-        where graphviz is asked for and is not there or fails.
+        engine: the layout engine: "own" needs no other software and gives the same layout
+        everywhere, "graphviz" is its ``dot``, "auto" is graphviz if it is installed and else "own";
+        the graph's `engine` is the one that was used. Raises FluidValueError for another engine,
+        UnsupportedError if graphviz is requested but not installed, or fails.
         """
         from ..look.graph import graph
 
@@ -433,14 +434,14 @@ class Program:
     def diff(
         self, other: Program | ProgramDesc, names: tuple[str, str] = ("before", "after")
     ) -> ProgramDiff:
-        """What differs between this program and `other`, a later one: printed as a unified diff, in
-        notebooks side by side.
+        """The differences between this program and `other`, a later one: printed as a unified diff,
+        in notebooks side by side.
 
             before = main.clone()
             fluid.memory_optimize(main)
             before.diff(main)
 
-        It is false where the two are equal. Raises FluidTypeError for what is no program.
+        It is false if the two are equal. Raises FluidTypeError for anything but a program.
         """
         from ..look.diff import ProgramDiff
 
@@ -458,8 +459,8 @@ class Program:
     def parse_from_string(data: bytes) -> Program:
         """The program in Paddle's ProgramDesc protobuf, of 1.x to 3.x.
 
-        Raises ParseError for bytes that hold none, UnsupportedError for versions of op types that
-        are not known here.
+        Raises ParseError for bytes that hold no program, UnsupportedError for unknown versions of
+        op types.
         """
         from ..ir import proto
         from ..passes.later_files import adapted
@@ -470,7 +471,7 @@ class Program:
 
     @contextlib.contextmanager
     def _role(self, role: int, role_var: Iterable[Any] = ()) -> Iterator[None]:
-        """Ops appended within carry this op_role and op_role_var."""
+        """Ops appended within the block get this op_role and op_role_var."""
         old = self._op_role, self._op_role_var
         self._op_role, self._op_role_var = int(role), list(names_of(list(role_var)))
         try:
@@ -503,25 +504,23 @@ def default_startup_program() -> Program:
 
 
 def switch_main_program(program: Program) -> Program:
-    """Make `program` the default main program; return the one that was.
+    """Make `program` the default main program; return the old one.
 
-    Within a program_guard of this thread it is the default until the end of the block, otherwise in
-    the whole process.
+    Within a program_guard of this thread it is the default until the end of the block, otherwise
+    for the whole process.
     """
     return _main.switch(program)
 
 
 def switch_startup_program(program: Program) -> Program:
-    """Make `program` the default startup program, as switch_main_program does; return the one that
-    was.
-    """
+    """Make `program` the default startup program, as switch_main_program does; return the old one."""
     return _startup.switch(program)
 
 
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
-    """Layers within the block go to these programs, in this thread; startup_program None: to the
-    one that was the default.
+    """Append layers within the block to these programs, in this thread. startup_program None: keep
+    the default startup program.
     """
     for what, p in (("main_program", main_program), ("startup_program", startup_program)):
         if not isinstance(p, Program) and not (p is None and what == "startup_program"):

@@ -40,11 +40,11 @@ def held(variables: Iterable[Variable], mode: str, scope: Scope | None) -> dict[
 
 
 def put(variables: Iterable[Variable], state_dict: Any, scope: Scope | None) -> None:
-    """Put values by name into the scope; a name that is no persistable variable of the program is
-    passed over with a warning.
+    """Store values by name in the scope. Names that are not persistable variables of the program
+    are ignored with a warning.
 
-    Raises FluidTypeError for other than a dict, FluidValueError for a value of another shape; then
-    nothing is set.
+    Raises FluidTypeError for anything but a dict, FluidValueError for a value of another shape;
+    then nothing is set.
     """
     if not isinstance(state_dict, Mapping):
         raise FluidTypeError(
@@ -79,7 +79,7 @@ def _scope(scope: Scope | None) -> Scope:
 
 
 def _persistable(variables: Iterable[Variable]) -> Iterator[Variable]:
-    """Persistable variables that hold tensors, each once."""
+    """Persistable variables that hold tensors, without duplicates."""
     seen = set()
     for var in variables:
         if var.persistable and var.desc.kind == "LOD_TENSOR" and var.name not in seen:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
 
-# kinds whose variables have a shape, () until something declares one
+# kinds whose variables have the shape () until something declares one
 _TENSORS = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})
 
 
@@ -45,17 +45,17 @@ _fields = operator.attrgetter(*VarDesc.__dataclass_fields__)
 
 
 class HeldDesc(VarDesc):
-    """A variable's desc as scripts see it: the present value, which equals the plain one, with the
+    """A variable's desc as scripts see it: the current value, which equals the plain desc, with the
     setters of 1.8.5's desc, which change the variable.
     """
 
     __slots__ = ("_owner",)
-    __qualname__ = "VarDesc"  # as which it prints
+    __qualname__ = "VarDesc"  # the type that it prints as
     _owner: weakref.ref[Variable]
 
     @classmethod
     def of(cls, owner: Variable) -> HeldDesc:
-        """The present value of this variable."""
+        """The current value of this variable."""
         made = cls(*_fields(owner.plain))
         object.__setattr__(made, "_owner", weakref.ref(owner))
         return made
@@ -75,7 +75,7 @@ class HeldDesc(VarDesc):
     def _variable(self) -> Variable:
         owner = self._owner()
         if owner is None:
-            raise FluidValueError(f"variable {self.name!r} is not there any more")
+            raise FluidValueError(f"variable {self.name!r} does not exist any more")
         return owner
 
     def _change(self, **changes: Any) -> None:
@@ -109,7 +109,7 @@ class Variable(Indexed["Variable"]):
     """
 
     block: Block
-    plain: VarDesc  # what the block's desc has of it
+    plain: VarDesc  # the block's desc of it
     error_clip: Any
 
     def __init__(
@@ -129,10 +129,9 @@ class Variable(Indexed["Variable"]):
         belong_to_optimizer: bool = False,
         **kwargs: Any,
     ) -> None:
-        """A variable that the block has from now on, as block.create_var makes it. capacity: of no
-        meaning, as in Paddle.
+        """Add a variable to the block, as block.create_var does. capacity: ignored, as in Paddle.
 
-        Raises FluidValueError where the block has one of this name with another shape or dtype.
+        Raises FluidValueError if the block has a variable of this name with another shape or dtype.
         """
         made = block.create_var(
             name=name, type=type, shape=shape, dtype=dtype, lod_level=lod_level, persistable=persistable,
@@ -144,7 +143,7 @@ class Variable(Indexed["Variable"]):
 
     @classmethod
     def of(cls, block: Block, desc: VarDesc) -> Self:
-        """The handle of a desc, which the block does not know yet."""
+        """The handle of a desc that is not in the block yet."""
         made = cls.__new__(cls)
         made._hold(block, desc)
         return made
@@ -180,8 +179,8 @@ class Variable(Indexed["Variable"]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The declared shape, -1 for any size; () of a tensor or an array of tensors that
-        declares none, as what create_tensor gives until an op writes it.
+        """The declared shape, with -1 for any size; () for a tensor or an array of tensors without
+        a declared shape, such as the result of create_tensor until an op writes it.
         """
         if self.plain.shape is None:
             if self.plain.kind in _TENSORS:
@@ -229,7 +228,7 @@ class Variable(Indexed["Variable"]):
 
     @property
     def op(self) -> Operator | None:
-        """The last op of the variable's block that writes it, None for one that nothing writes."""
+        """The last op of the variable's block that writes it; None if nothing does."""
         ops = (op for op in reversed(self.block.ops) if self.name in op.output_arg_names)
         return next(ops, None)
 
@@ -242,13 +241,13 @@ class Variable(Indexed["Variable"]):
         self.error_clip = error_clip
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        """The variable in a line; `with_details`: also what no desc holds."""
+        """The variable in a line; `with_details`: also the attributes that no desc holds."""
         check_flags(throw_on_error, with_details)
         return f"{self}  # {self.details()}" if with_details else str(self)
 
     def details(self) -> str:
-        """What else is known of the variable than its desc: its clip of errors, and a parameter's
-        options.
+        """The attributes of the variable that are not in its desc: its error clip, and a
+        parameter's options.
         """
         return f"error_clip={self.error_clip}"
 
@@ -276,8 +275,8 @@ class Variable(Indexed["Variable"]):
 
     @property
     def __jax_array__(self) -> Any:
-        """What jax.numpy asks for a value. Raises FluidValueError: there is none (a TypeError would
-        not get through JAX).
+        """jax.numpy calls this to get a value. Raises FluidValueError, because there is none (JAX
+        would hide a TypeError).
         """
         raise FluidValueError(
             f"variable {self.name!r} has no value while the program is built, so jax.numpy cannot"
@@ -376,15 +375,15 @@ def var_desc(
 
 
 def check_flags(throw_on_error: Any, with_details: Any) -> None:
-    """Raises ArgumentError where a flag of a to_string is no bool."""
+    """Raises ArgumentError if a flag of a to_string is not a bool."""
     for name, flag in (("throw_on_error", throw_on_error), ("with_details", with_details)):
         if not isinstance(flag, bool):
             raise ArgumentError(f"to_string's {name} is True or False, not {flag!r}")
 
 
 def _of_kind(kind: str, what: str, value: Any, name: str) -> Any:
-    """`value` as an attribute of this kind (INT, BOOLEAN) would be. Raises ArgumentError for one of
-    another kind.
+    """`value` converted as an attribute of this kind (INT, BOOLEAN). Raises ArgumentError for a
+    value of another kind.
     """
     try:
         return converted(kind, value)
@@ -396,8 +395,8 @@ def _of_kind(kind: str, what: str, value: Any, name: str) -> Any:
 
 
 def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
-    """Names of a variable, of a name, or of several of them; `what` takes them. Raises
-    FluidTypeError for anything else.
+    """The names of a variable, of a name, or of several of them; `what` is the word for them in
+    errors. Raises FluidTypeError for anything else.
     """
     if isinstance(value, Variable):
         return (value.plain.name,)

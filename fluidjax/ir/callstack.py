@@ -1,9 +1,9 @@
 """The user's line in an op's ``op_callstack``, which Paddle writes into every op of a program that
 it saves.
 
-1.8.5 lists the innermost frame first, later Paddles the outermost: the frame at the inner end is
-Paddle's own. The user's line is the innermost that lies neither in Paddle nor in another installed
-package (a decorator's).
+1.8.5 lists the innermost frame first, later Paddles the outermost; the innermost frame is Paddle's
+own. The user's line is the innermost frame that is neither in Paddle nor in another installed
+package (such as a decorator's).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
 
 def user_line(stack: object) -> str | None:
-    """``"train.py:31"``; None where no frame tells it, and for what is no call stack at all."""
+    """``"train.py:31"``; None if no frame has it, and for anything but a call stack."""
     entries = stack if isinstance(stack, tuple) else ()
     frames = [
         m.groups() for entry in entries if isinstance(entry, str) and (m := _FRAME.match(entry))

@@ -1,8 +1,8 @@
 """Frozen values that describe a program: variables, ops, blocks.
 
-They compare and hash by value; nothing here is ever edited, only replaced (see edit.py). An op's
-`loc` (the user's ``file:line``) does not take part in comparison, so equal programs share compiled
-code wherever they were written.
+They compare and hash by value, and are replaced instead of edited (see edit.py). An op's `loc` (the
+user's ``file:line``) does not take part in comparison, so equal programs share compiled code even
+if they were written in different places.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import Any, NoReturn
 
 from ..errors import FluidValueError, near
 
-# what knows the types of attributes; Program sets it, for it is above this level
+# gives the types of attributes; Program sets it, because it is of a higher level
 serializers: list[Callable[[ProgramDesc], bytes]] = []
-EMPTY = "@EMPTY@"  # Paddle's name for "no variable here" (a gradient that nobody wants)
+EMPTY = "@EMPTY@"  # Paddle's name for "no variable" (an unwanted gradient)
 
 
 class FrozenMap(dict):
-    """A dict that cannot change and hashes by value; the order of keys is kept but does not
-    compare.
-    """
+    """An immutable dict that hashes by value; the order of keys is kept but not compared."""
 
     __slots__ = ("_hash",)
     _hash: int
@@ -43,7 +41,7 @@ class FrozenMap(dict):
         return FrozenMap({**self, **changes})
 
     def without(self, *keys: str) -> FrozenMap:
-        """A copy that lacks these keys."""
+        """A copy without these keys."""
         return FrozenMap({k: v for k, v in self.items() if k not in keys})
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -64,7 +62,7 @@ class Long(int):
 
 
 class OpType(str):
-    """An op's type, which Fluid's scripts call: ``op.desc.type()``; equal to the plain str."""
+    """An op's type. Fluid's scripts call it: ``op.desc.type()``. Equal to the plain str."""
 
     __slots__ = ()
 
@@ -77,8 +75,8 @@ class VarDesc:
     """A variable: `shape` has -1 where a dimension is unknown, `dtype` is a name of dtypes.NAMES.
 
     `kind` is a name of dtypes.KINDS (``LOD_TENSOR`` for arrays); shape and dtype are None for kinds
-    without them. `dims`: what the unknown dimensions are called (``b``, ``2*b``; "" for those that
-    are known), or nothing (dims.py).
+    without them. `dims`: the names of the unknown dimensions (``b``, ``2*b``; "" for known ones),
+    or empty (dims.py).
     """
 
     name: str
@@ -95,7 +93,7 @@ class VarDesc:
     dims: tuple[str, ...] = ()
 
 
-# what every op of Fluid has: a desc leaves them out where they say nothing
+# attributes of every op of Fluid: a desc leaves them out if they have their default values
 OF_EVERY_OP: dict[str, Any] = {"op_device": "", "op_namescope": "/", "op_role_var": ()}
 
 
@@ -119,7 +117,7 @@ class OpDesc:
     def output(self, slot: str) -> tuple[str, ...]:
         return self.outputs.get(slot, ())
 
-    # What Fluid's scripts ask core.OpDesc for, besides `type`.
+    # The methods of core.OpDesc that Fluid's scripts call, besides `type`.
 
     def input_names(self) -> list[str]:
         return sorted(self.inputs)
@@ -128,7 +126,7 @@ class OpDesc:
         return sorted(self.outputs)
 
     def input_arg_names(self) -> list[str]:
-        """The names of all inputs, slot after slot in the order of the slots' names."""
+        """The names of all inputs, slot by slot in the order of the slots' names."""
         return [n for slot in self.input_names() for n in self.inputs[slot]]
 
     def output_arg_names(self) -> list[str]:
@@ -142,9 +140,9 @@ class OpDesc:
         return name in self.attrs or name in OF_EVERY_OP
 
     def attr(self, name: str) -> Any:
-        """An attribute's value, lists as lists. Every op has ``op_namescope``, which is ``/`` outside
-        of name scopes, ``op_device`` and ``op_role_var``, empty unless they were set. Raises
-        FluidValueError, naming the nearest that there is.
+        """An attribute's value, lists as lists. Every op has ``op_namescope``, which is ``/``
+        outside of name scopes, and ``op_device`` and ``op_role_var``, which are empty unless they
+        were set. Raises FluidValueError, which names the most similar attribute.
         """
         if not self.has_attr(name):
             raise FluidValueError(
@@ -209,7 +207,7 @@ class ProgramDesc:
         return None if at is None else self.blocks[at].vars[name]
 
     def serialize_to_string(self) -> bytes:
-        """The program as Paddle's ProgramDesc protobuf, as Program.serialize_to_string gives it."""
+        """The program as Paddle's ProgramDesc protobuf, like Program.serialize_to_string."""
         return serializers[0](self)
 
 

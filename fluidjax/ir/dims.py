@@ -1,9 +1,8 @@
 """Sizes that a program leaves open, as texts: ``b``, ``2*b + 1``, ``floordiv(h, 2)``.
 
-A variable whose shape has -1 may say in `VarDesc.dims` what that size is called; attributes that
-hold sizes say the same words. What is fed gives the words their values (:func:`bound`), and
-:func:`value` computes the others from these. The texts are those of jax.export's symbolic
-dimensions.
+A variable whose shape has -1 may give that size a name in `VarDesc.dims`; attributes that hold
+sizes use the same names. Feeds give the names their values (:func:`bound`), and :func:`value`
+computes other sizes from these. The syntax is that of jax.export's symbolic dimensions.
 """
 
 from __future__ import annotations
@@ -31,28 +30,29 @@ Functions = Mapping[str, Callable[[Any, Any], Any]]
 
 
 def symbols(text: str) -> frozenset[str]:
-    """The names in a size. Raises FluidValueError for what is no size."""
+    """The names in a size. Raises FluidValueError for text that is not a size."""
     return _parsed(text)[1]
 
 
 def value(text: str, known: Mapping[str, Any], functions: Functions = _FUNCTIONS) -> Any:
-    """What a size is where these names have values. Raises FluidValueError for a name without one.
+    """The value of a size, given the values of the names. Raises FluidValueError for a name without
+    a value.
 
-    functions: other ones for ``floordiv``, ``mod``, ``max`` and ``min``, of values that are no
+    functions: replacements for ``floordiv``, ``mod``, ``max`` and ``min``, for values that are not
     ints.
     """
     tree, names = _parsed(text)
     for name in sorted(names - known.keys()):
-        raise FluidValueError(f"the size {text!r} needs {name!r}, which nothing that is fed tells")
+        raise FluidValueError(f"the size {text!r} needs {name!r}, which no feed gives")
     return _computed(tree, known, functions)
 
 
 def bound(
     sizes: Iterable[tuple[str, str, Any]], functions: Functions = _FUNCTIONS
 ) -> dict[str, Any]:
-    """The values of all names, from (whose it is, the text of a size, the size that it has).
+    """The values of all names, from triples of (owner, text of a size, actual size).
 
-    Raises FluidValueError where two of them contradict each other.
+    Raises FluidValueError if two of them contradict each other.
     """
     known: dict[str, Any] = {}
     left = sorted(sizes, key=lambda each: (len(each[1]), each[1]))
@@ -74,7 +74,9 @@ def bound(
 
 
 def _solved(text: str, name: str, size: Any, known: Mapping[str, Any], functions: Functions) -> Any:
-    """The value of the one unknown name in a size that is linear in it; None where it is not."""
+    """The value of the one unknown name in a size that is linear in it; None if the size is not
+    linear.
+    """
     if text == name:
         return size
     first, second, third = (value(text, {**known, name: n}, functions) for n in (0, 1, 2))
@@ -106,7 +108,9 @@ def _parsed(text: str) -> tuple[ast.expr, frozenset[str]]:
             case ast.Call(func=ast.Name(id=word), args=[_, _], keywords=[]) if word in _FUNCTIONS:
                 stack += node.args
             case _:
-                raise FluidValueError(f"{text!r} is no size: {ast.unparse(node)} is not understood")
+                raise FluidValueError(
+                    f"{text!r} is not a size: {ast.unparse(node)} is not understood"
+                )
     return tree, frozenset(found)
 
 
@@ -126,7 +130,7 @@ def _computed(node: ast.expr, known: Mapping[str, Any], functions: Functions) ->
 
 
 def texts(shape: Sequence[int], dims: Sequence[str]) -> list[str]:
-    """Each size as it is printed: a number, a name, or in quotes what is more than a name."""
+    """Each size in its printed form: a number, a name, or any other expression in quotes."""
     if not dims:
         return list(map(str, shape))
     return [

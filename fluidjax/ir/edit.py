@@ -19,13 +19,15 @@ _NAME_ATTRS = ("op_role_var", "skip_eager_deletion_vars")
 
 
 def role(op: OpDesc) -> int:
-    """The op's op_role; 0 (forward) where it has none."""
+    """The op's op_role; 0 (forward) if it has none."""
     value = op.attrs.get("op_role", FORWARD)
     return value if isinstance(value, int) else FORWARD
 
 
 def role_names(op: OpDesc) -> tuple[str, ...]:
-    """The parameters and gradients in op_role_var, in turns; none where a file has something else."""
+    """The parameters and gradients in op_role_var, alternately; empty if a file has something else
+    there.
+    """
     value = op.attrs.get("op_role_var")
     if isinstance(value, tuple) and all(isinstance(name, str) for name in value):
         return value
@@ -57,7 +59,7 @@ def map_ops(desc: ProgramDesc, fn: Callable[[OpDesc], OpDesc]) -> ProgramDesc:
 
 
 def add_vars(desc: ProgramDesc, idx: int, vars: Iterable[VarDesc]) -> ProgramDesc:
-    """`desc` with these variables in block `idx`; one of the same name is replaced.
+    """`desc` with these variables in block `idx`; a variable of the same name is replaced.
 
     Raises FluidValueError if there is no such block.
     """
@@ -90,8 +92,9 @@ def _renamed(names: tuple[Any, ...], mapping: Mapping[str, str]) -> tuple[Any, .
 def rename(desc: ProgramDesc, mapping: Mapping[str, str], top: bool = False) -> ProgramDesc:
     """`desc` with variables renamed everywhere: declarations and ops of every block.
 
-    top: those of block 0 alone; a block that declares the name has a variable of its own, which
-    keeps it. Raises FluidValueError if two variables of a block would get one name.
+    top: rename only variables of block 0; a block that declares the name has a variable of its own,
+    which keeps its name. Raises FluidValueError if two variables of a block would get the same
+    name.
     """
     everywhere = dict(mapping)
 
@@ -117,9 +120,9 @@ def rename(desc: ProgramDesc, mapping: Mapping[str, str], top: bool = False) -> 
 
 
 def _own(desc: ProgramDesc, block: BlockDesc) -> set[str]:
-    """The names that a block, and those around it up to block 0, declare themselves."""
+    """The names that a block, and the blocks around it below block 0, declare."""
     found: set[str] = set()
-    for _ in desc.blocks:  # so that parents that run in a circle end
+    for _ in desc.blocks:  # so that circular parents end the loop
         if block.parent < 0:
             break
         found.update(block.vars)
@@ -155,8 +158,8 @@ def drop_dead_vars(
 
 
 def drop_forgotten(desc: ProgramDesc, before: ProgramDesc, keep: Iterable[str] = ()) -> ProgramDesc:
-    """`desc` without the variables that ops of `before` mention and none of its own does
-    (parameters too).
+    """`desc` without the variables that ops of `before` mention and its own ops do not (parameters
+    too).
     """
     gone = walk.mentions(before) - walk.mentions(desc) - set(keep)
     return map_blocks(
@@ -179,8 +182,8 @@ def renumber(desc: ProgramDesc) -> ProgramDesc:
 
 
 def keep_ops(desc: ProgramDesc, wanted: Callable[[int, OpDesc], bool]) -> ProgramDesc:
-    """`desc` with only the ops for which ``wanted(block index, op)``, and without blocks that then
-    have no owner.
+    """`desc` with only the ops for which ``wanted(block index, op)`` is true, and without blocks
+    that no op owns any more.
 
     Blocks are renumbered in their order, and references to them with them. Variables stay.
     """
@@ -192,11 +195,11 @@ def keep_ops(desc: ProgramDesc, wanted: Callable[[int, OpDesc], bool]) -> Progra
 
 
 def drop_dead_blocks(desc: ProgramDesc) -> ProgramDesc:
-    """`desc` without the blocks that nothing below block 0 refers to; the others are renumbered in
-    their order.
+    """`desc` without the blocks that no op refers to from block 0 down; the others are renumbered
+    in their order.
     """
     alive = set(walk.nested(desc, [0]))
-    for idx in tuple(alive):  # a block's parents stay too: its names live there
+    for idx in tuple(alive):  # a block's parents stay too, because their names are visible in it
         while (idx := desc.blocks[idx].parent) >= 0 and idx not in alive:
             alive.add(idx)
     new = {old: i for i, old in enumerate(sorted(alive))}
@@ -236,12 +239,12 @@ def move_blocks(op: OpDesc, mapping: Mapping[int, int]) -> OpDesc:
 def for_test(desc: ProgramDesc) -> ProgramDesc:
     """Fluid's ``Program.clone(for_test=True)``: the forward part, with is_test set.
 
-    As in Fluid 1.8, backward, optimize and learning-rate ops go only from a program that has a loss
-    gradient (an op of role Backward|Loss, which minimize and append_backward leave); then unused
-    variables go as well, parameters too. Unlike there, a loss gradient within a block (minimize in
-    a case) counts too, a variable that only a sub-block uses stays, the block of a removed op goes,
-    and so do ops that send what backward made or receive what an update did (roles RPC and Dist of
-    a trainer's program; a Geo-SGD trainer's has none).
+    As in Fluid 1.8, backward, optimize and learning-rate ops are removed only if the program has a
+    loss gradient (an op of role Backward|Loss, which minimize and append_backward append). Then
+    unused variables are removed as well, parameters too. Unlike in Fluid, a loss gradient within a
+    block (minimize in a case) counts too, a variable that only a sub-block uses stays, and the
+    block of a removed op is removed. Ops that send gradients or receive updated parameters are also
+    removed (roles RPC and Dist of a trainer's program; a Geo-SGD trainer's program has none).
     """
     result = map_ops(desc, testing)
     if not any(role(op) == BACKWARD | LOSS for block in desc.blocks for op in block.ops):
@@ -256,7 +259,7 @@ def for_test(desc: ProgramDesc) -> ProgramDesc:
 
 
 def testing(op: OpDesc) -> OpDesc:
-    """The op as in a program for tests: with is_test, where it has that."""
+    """The op as in a program for tests: with is_test, if the op has that attribute."""
     return (
         replace(op, attrs=op.attrs.set(is_test=True))
         if op.attrs.get("is_test", True) is not True
@@ -267,12 +270,12 @@ def testing(op: OpDesc) -> OpDesc:
 def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) -> ProgramDesc:
     """Fluid's ``Program._prune_with_input``: the ops of block 0 that `targets` need, given `feeds`.
 
-    A target means its first writer that is not an optimize op; ops before it that write what is
-    needed follow, but no optimize op (a parameter that is read after its update needs none), and
-    the slice stops at `feeds`. Sub-blocks stay whole with the op that owns them; variables that no
-    op uses go.
+    A target stands for its first writer that is not an optimize op. Earlier ops that write needed
+    variables are kept too, except optimize ops (a parameter that is read after its update needs
+    none). The slice stops at `feeds`. Sub-blocks stay whole with the op that owns them; unused
+    variables are removed.
 
-    Raises FluidValueError for a target that no op writes (and that is not fed).
+    Raises FluidValueError for a target that no op writes and that is not fed.
     """
     given = set(feeds)
     wanted = {_writer(desc, name) for name in targets if name not in given}
@@ -292,11 +295,11 @@ def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) 
 def run_only(
     desc: ProgramDesc, targets: Iterable[str], updates: Collection[int], feeds: Iterable[str] = ()
 ) -> ProgramDesc:
-    """What ``Executor.run(use_prune=True)`` runs: the ops of block 0 that `targets` and these
+    """The program of ``Executor.run(use_prune=True)``: the ops of block 0 that `targets` and these
     updates need, given `feeds`.
 
-    updates: uids of optimize ops. Of the other optimize ops those are left out that write state
-    alone; all variables stay.
+    updates: uids of optimize ops. Other optimize ops are left out if they write only state; all
+    variables stay.
     """
     given, needed = set(feeds), set(targets)
     needed -= given

@@ -1,4 +1,4 @@
-"""Which forward op a gradient op differentiates, by the names that the two share."""
+"""Finds the forward op that a gradient op differentiates, by the names that the two share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ADVICE = (
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A gradient op at position `at` of block 0, and the op that makes `name` in place of the one
+    """A gradient op at position `at` of block 0, and the op that computes `name` in place of the op
     that it differentiates.
     """
 
@@ -39,8 +39,8 @@ class Mismatch:
 
 
 def forward_op(desc: ProgramDesc, op: OpDesc, forward: Any) -> OpDesc | None:
-    """The op of a program that a gradient op in any of its blocks differentiates. forward: the
-    OpDef of what it is.
+    """The op that a gradient op in any block differentiates. forward: the OpDef of the forward op's
+    type.
     """
     shared = _shared(op, forward)
     found = (o for block in desc.blocks for o in reversed(block.ops) if o.type == forward.type)
@@ -48,7 +48,7 @@ def forward_op(desc: ProgramDesc, op: OpDesc, forward: Any) -> OpDesc | None:
 
 
 def _shared(op: OpDesc, forward: Any) -> list[tuple[str, tuple[str, ...]]]:
-    """The forward op's slots whose names a gradient op tells."""
+    """The forward op's slots whose names a gradient op has."""
     return [
         (o, op.inputs[s])
         for s, o in forward.grad.takes.items()
@@ -63,17 +63,17 @@ def _is_of(user: OpDesc, shared: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
 
 
 class Gradients:
-    """The gradient ops of block 0 with their forward ops. `lookup`: op type -> OpDef (or what is
+    """The gradient ops of block 0 with their forward ops. `lookup`: op type -> OpDef (or an object
     like one).
     """
 
     def __init__(self, desc: ProgramDesc, lookup: Callable[[str], Any]) -> None:
         self.lookup = lookup
-        # uid of a gradient op -> it, and its forward op
+        # uid of a gradient op -> the gradient op, and its forward op
         self.pairs: dict[int, tuple[OpDesc, OpDesc]] = {}
         self.mismatches: list[Mismatch] = []
-        self._makers: dict[str, list[OpDesc]] = defaultdict(list)  # ops that wrote a name so far
-        # by type and name: differentiable ops so far
+        self._makers: dict[str, list[OpDesc]] = defaultdict(list)
+        # differentiable ops so far, by type and name
         self._users: dict[tuple[str, str], list[OpDesc]] = defaultdict(list)
         self._forward = self._forward_ops({op.type for op in desc.blocks[0].ops})
         differentiated = {forward.type for forward in self._forward.values()}
@@ -81,8 +81,8 @@ class Gradients:
             self._see(at, op, op.type in differentiated)
 
     def _forward_ops(self, types: Iterable[str]) -> dict[str, Any]:
-        """Of the gradient ops among `types`: what they differentiate (first derivatives, of ops
-        that say what they take).
+        """The forward types of the gradient ops among `types` (first derivatives of ops that
+        declare their inputs).
         """
         found = {}
         for kind in types:
@@ -126,8 +126,8 @@ class Gradients:
                     return
 
     def _made_by(self, name: str) -> list[OpDesc]:
-        """The ops that wrote a name so far; of a value that comes back from the host, those that
-        wrote it before it went there.
+        """The ops that have written a name so far. For a value that comes back from the host, the
+        ops that wrote it before it went there.
         """
         makers = self._makers.get(name, [])
         source = makers[-1].input("X") if makers and makers[-1].type == "assign" else ()
@@ -136,8 +136,8 @@ class Gradients:
         return makers
 
     def _gradient_of(self, kind: str) -> list[str]:
-        """The types of the ops that differentiate an op: none for what transpilers put in place of
-        a forward op.
+        """The types of the ops that differentiate an op; none for ops that transpilers put in place
+        of a forward op.
         """
         definition = self.lookup(kind)
         return (
@@ -148,8 +148,8 @@ class Gradients:
 
 
 def _results(op: OpDesc, forward: Any) -> Iterator[str]:
-    """The names of what the forward op gave, as far as a gradient op tells: outputs that it takes,
-    and what its gradients are of.
+    """The names of the forward op's results that a gradient op shows: the outputs that it reads,
+    and the variables of its gradients.
     """
     outputs = {s.name for s in forward.outputs}
     for slot, origin in forward.grad.takes.items():

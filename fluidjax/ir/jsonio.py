@@ -1,10 +1,11 @@
 """Programs as JSON: an exact copy of the desc, for tools in other languages.
 
 ``{"format": "fluidjax-program", "version": 1, "seed": 0, "blocks": [{"parent", "forward", "vars",
-"ops"}]}``; variables and ops are objects with the fields of VarDesc and OpDesc, where a field that
-has its default value is left out. In attributes, JSON's own values stand for themselves and lists
-for tuples; ``{"long": "5"}`` is a Long, ``{"block": 1}`` a BlockRef, ``{"float": "inf"}`` a float
-that JSON cannot write. `OpDesc.loc` is not written, but read from a call stack that Paddle wrote.
+"ops"}]}``; variables and ops are objects with the fields of VarDesc and OpDesc, in which fields
+with default values are left out. In attributes, JSON's own values represent themselves and lists
+represent tuples; ``{"long": "5"}`` is a Long, ``{"block": 1}`` a BlockRef, ``{"float": "inf"}`` a
+float that JSON cannot write. `OpDesc.loc` is not written, but read from a call stack that Paddle
+wrote.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _DEEPEST = 16  # tuples in tuples
 
 
 def to_json(desc: ProgramDesc, indent: int | None = None) -> str:
-    """`desc` as JSON text. Raises FluidTypeError for an attribute value that is none of
-    desc.py's.
+    """`desc` as JSON text. Raises FluidTypeError for an attribute value of a type that desc.py does
+    not have.
     """
     blocks = [
         {
@@ -71,7 +72,7 @@ def _value_out(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(map(_value_out, value))
     if isinstance(value, Long):
-        return {"long": str(int(value))}  # beyond 2**53 many readers of JSON would round it
+        return {"long": str(int(value))}  # many JSON readers would round it beyond 2**53
     if isinstance(value, BlockRef):
         return {"block": value.idx}
     if isinstance(value, float):
@@ -82,8 +83,8 @@ def _value_out(value: Any) -> Any:
 
 
 def from_json(text: str | bytes) -> ProgramDesc:
-    """The program that :func:`to_json` wrote. Raises ParseError, naming the place, for anything
-    else.
+    """Read a program that :func:`to_json` wrote. Raises ParseError, which names the place, for
+    anything else.
     """
     try:
         data = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)

@@ -27,7 +27,8 @@ DTYPES |= {
 DTYPE_OF = {short: name for name, short in DTYPES.items()}
 KIND_OF = {name.lower(): name for name in KINDS}
 
-# What the first word of a declaration says; a flag that differs follows as +name or -name.
+# The defaults of the flags for the first word of a declaration; a flag that differs follows as
+# +name or -name.
 BASES: dict[str, dict[str, bool]] = {
     "param": {"persistable": True, "is_parameter": True},
     "data": {"is_data": True, "stop_gradient": True, "need_check_feed": True},
@@ -49,7 +50,7 @@ ROLES = {
 }
 FORWARD = "Forward"
 
-# Attributes that say nothing about what an op computes: they print after it, in braces.
+# Attributes that do not change what an op computes: they print after it, in braces.
 QUIET = frozenset(
     """op_role op_role_var op_namescope op_callstack op_device use_mkldnn use_cudnn use_quantizer mkldnn_data_type
     is_mkldnn exhaustive_search workspace_size_MB fuse_relu_before_depthwise_conv x_data_format y_data_format
@@ -78,7 +79,7 @@ def tokens(line: str) -> Iterator[tuple[str, str]]:
 
 
 def name_text(name: str) -> str:
-    """A name as it is, or in backquotes where it would not read as one."""
+    """A name, in backquotes if it would not read as a name."""
     if _BARE.fullmatch(name) and name not in RESERVED:
         return name
     return "`" + string_text(name)[1:-1].replace("`", "\\u0060") + "`"
@@ -90,7 +91,7 @@ def string_text(text: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """An attribute value; ``<...>``, which nothing reads back, for a value that no attribute can
+    """An attribute value; ``<...>``, which cannot be parsed, for a value that no attribute can
     hold.
     """
     if isinstance(value, tuple):
@@ -109,9 +110,7 @@ def value_text(value: Any) -> str:
 
 
 def float_text(value: float) -> str:
-    """The shortest decimal; with an ``f`` behind it where that is shorter as a float32 that is
-    exactly `value`.
-    """
+    """The shortest decimal; with an ``f`` if `value` is exactly a float32 and that is shorter."""
     text = float.__repr__(value)
     if len(text) < 12 or to_float32(value) != value:
         return text
@@ -151,8 +150,8 @@ def attr_text(name: str, value: Any) -> str:
 
 
 def type_text(var: VarDesc) -> str:
-    """``f32[13, 1]``: kind (unless it is LOD_TENSOR), dtype, shape, LoD level; ``?`` for what is
-    not known.
+    """``f32[13, 1]``: kind (unless it is LOD_TENSOR), dtype, shape, LoD level; ``?`` for unknown
+    parts.
     """
     words = [] if var.kind == "LOD_TENSOR" else [var.kind.lower()]
     element = "" if var.dtype is None else DTYPES.get(var.dtype, f"<{var.dtype}>")
@@ -166,7 +165,7 @@ def type_text(var: VarDesc) -> str:
 
 
 def flags_text(var: VarDesc, base: str) -> str:
-    """`` +stop_gradient -trainable``: the flags that differ from what the word `base` says."""
+    """`` +stop_gradient -trainable``: the flags that differ from the defaults of the word `base`."""
     usual = FLAG_DEFAULTS | BASES[base]
     return "".join(
         f" {'+' if getattr(var, f) else '-'}{f}" for f in FLAGS if getattr(var, f) != usual[f]
@@ -183,8 +182,8 @@ def base_of(var: VarDesc) -> str:
 
 
 def printable(text: str, kept: str = "") -> str:
-    """`text` with characters that do not print, or that turn the line around, as ``\\u202e``; those
-    in `kept` stay.
+    """`text` with characters that do not print, or that reverse the line, as ``\u202e``; characters
+    of `kept` stay.
     """
     return (
         text

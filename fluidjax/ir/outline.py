@@ -1,6 +1,4 @@
-"""A long program on one screen: what its ops are for, scope by scope, a line for each part and not
-for each op.
-"""
+"""A short outline of a long program: its parts by role and name scope, one line each."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ _KINDS = 6  # op types that a line names
 
 @dataclass(frozen=True)
 class _Part:
-    """Ops of one role and scope; `prefix` is the scope, cut at the depth at which the outline
-    stands.
-    """
+    """Ops of one role and scope; `prefix` is the scope, cut at the depth of the outline."""
 
     role: str
     prefix: str
@@ -26,12 +22,11 @@ class _Part:
 
 
 def outline(desc: ProgramDesc, lines: int = 45) -> str:
-    """The program in at most about `lines` lines, each a role, a scope and the ops that stand in
-    it.
+    """The program in at most about `lines` lines, each with a role, a scope and its ops.
 
-    Scopes are opened as far as the lines allow; ops without one are a line for each role. Those
-    that update parameters are a line for each parameter, and parameters that are updated by the
-    same ops share one.
+    Scopes are opened as far as the lines allow; ops without a scope get one line for each role. Ops
+    that update parameters get one line for each parameter, and parameters that the same kinds of
+    ops update share a line.
     """
     ops = desc.blocks[0].ops
     updated = _updated(desc)
@@ -66,9 +61,9 @@ def _line(label: str, width: int, ops: Sequence[OpDesc], times: str = "") -> str
 
 
 def _updated(desc: ProgramDesc) -> dict[int, str]:
-    """The uids of ops that change one parameter alone, with its name."""
+    """The uids of ops that update a single parameter, with its name."""
     block = desc.blocks[0]
-    ends: dict[str, frozenset[str]] = {}  # of a value the parameters in which it ends
+    ends: dict[str, frozenset[str]] = {}  # value -> the parameters that it ends in
     found: dict[int, str] = {}
     for op in reversed(block.ops):
         reached = frozenset().union(*(ends.get(n, frozenset()) for n in op.writes))
@@ -83,8 +78,8 @@ def _updated(desc: ProgramDesc) -> dict[int, str]:
 
 
 def _updates(ops: Sequence[OpDesc], updated: Mapping[int, str], width: int) -> list[str]:
-    """A line for the ops that several parameters share, and one for each group that is updated by
-    the same ops.
+    """A line for the ops that several parameters share, and one for each group of parameters that
+    the same kinds of ops update.
     """
     shared = [op for op in ops if op.uid not in updated]
     of_each: dict[str, list[OpDesc]] = {}

@@ -139,7 +139,7 @@ class _Line:
         return math.nan if math.isnan(value) else value
 
     def dimension(self) -> int | str:
-        """A size, or the text of one that is open."""
+        """A size, or the text of an open one."""
         kind, part = self.kind(), self.peek()
         if kind not in ("name", "string"):
             return self.integer("a dimension")
@@ -158,7 +158,7 @@ class _Line:
 
 
 class _Reader:
-    """The program so far, and what the next line belongs to."""
+    """The program so far, and where the next line belongs."""
 
     def __init__(self) -> None:
         self.seed: int | None = None

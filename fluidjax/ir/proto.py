@@ -1,19 +1,16 @@
-"""Programs as Paddle's protobuf bytes: what stands in ``__model__`` and ``.pdmodel`` files.
+"""Programs as Paddle's protobuf bytes: the contents of ``__model__`` and ``.pdmodel`` files.
 
-What the format cannot hold, and what is read instead:
+The format cannot hold these, and other values are read instead:
 
 * `seed` and uids: 0, and ordinals.
-* Paddle 1.8 cannot tell a parameter from another persistable, nor what stops gradients. 2.x has two
-  fields for that;
-  they are written here too (1.8 skips them) and read where present. `trainable` is always read as
-  True.
+* Paddle 1.8 cannot distinguish a parameter from another persistable, and does not record
+  stop_gradient. 2.x has two fields for these; they are written here too (1.8 skips them) and read
+  if present. `trainable` is always read as True.
 * `is_data`: read for variables with need_check_feed and for tensors of block 0 that ops read, none
-  writes, and that are
-  not persistable.
+  writes, and that are not persistable.
 * A dtype without a shape comes back with the shape (), a shape without a dtype as bool (Paddle's
-  own default); kinds
-  other than LOD_TENSOR, SELECTED_ROWS and LOD_TENSOR_ARRAY keep neither, and only the first and
-  last a lod_level.
+  own default); kinds other than LOD_TENSOR, SELECTED_ROWS and LOD_TENSOR_ARRAY keep neither, and
+  only the first and last a lod_level.
 * FLOAT attributes are float32 numbers, and any negative dimension is read as -1.
 
 Strings are UTF-8; other bytes are kept as Python's surrogate escapes, so that old files in other
@@ -37,11 +34,11 @@ from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, Var
 from .lexis import to_float32
 from .walk import misnested
 
-# its classes are made when it is imported, which type checkers cannot see
+# its classes are made during import, so type checkers cannot see them
 wire: Any = framework_pb2
 AttrTypes = Callable[[str, str], str | None]
 
-VERSION = 1008005  # what Paddle 1.8.5 writes
+VERSION = 1008005  # the version that Paddle 1.8.5 writes
 # refuses garbage; Paddle itself writes major * 1000000 + minor * 1000 + patch
 _LATEST = 3_000_000_000
 _SMALL = 1_000_000
@@ -58,7 +55,7 @@ _FIELDS = {
     "BOOLEANS": "bools", "BLOCK": "block_idx", "LONG": "l", "BLOCKS": "blocks_idx", "LONGS": "longs",
     "FLOAT64S": "float64s", "FLOAT64": "float64", "SCALAR": "scalar", "SCALARS": "scalars",
 }  # fmt: skip
-_SCALARS = {"BOOLEAN": "b", "LONG": "i", "FLOAT64": "r"}  # what a Scalar holds -> its field
+_SCALARS = {"BOOLEAN": "b", "LONG": "i", "FLOAT64": "r"}  # the type in a Scalar -> its field
 _ELEMENT = {name: name[:-1] for name in _FIELDS if name.endswith("S")}
 _EMPTY_STRINGS = frozenset(
     {"op_role_var", "op_callstack", "skip_eager_deletion_vars", "states", "ex_states"}
@@ -68,11 +65,11 @@ _EMPTY_STRINGS = frozenset(
 def to_bytes(desc: ProgramDesc, attr_type: AttrTypes | None = None) -> bytes:
     """The bytes of `desc`, as Paddle 1.8.5 reads them.
 
-    `attr_type(op type, attribute)` gives Paddle's name of an attribute's type, or None; it settles
-    what a value alone leaves open: empty lists (else INTS) and LONG or INT.
+    `attr_type(op type, attribute)` gives Paddle's name of an attribute's type, or None. It decides
+    the type of empty lists (default INTS), and between LONG and INT.
 
-    Raises FluidValueError for what the format cannot hold: None, nested tuples, numbers out of
-    range, lone surrogates.
+    Raises FluidValueError for values that the format cannot hold: None, nested tuples, numbers out
+    of range, lone surrogates.
     """
     message = wire.ProgramDesc()
     message.version.version = VERSION
@@ -121,8 +118,8 @@ def _put_op(out: Any, op: OpDesc, attr_type: AttrTypes | None) -> None:
             kind = known if known in _FIELDS else _kind_of(name, value)
             if known in ("SIZE", "SIZES") and kind in ("STRING", "STRINGS"):
                 raise FluidValueError(
-                    f"it is {value!r}, a size that is open, of which Paddle knows nothing; write"
-                    " the program as text or JSON, or trace it with known sizes"
+                    f"it is {value!r}, an open size, which Paddle does not support; write the "
+                    "program as text or JSON, or trace it with known sizes"
                 )
             attr = out.attrs.add(name=_encoded(name), type=wire.AttrType.Value(kind))
             if kind in _ELEMENT:
@@ -140,7 +137,7 @@ def _put_op(out: Any, op: OpDesc, attr_type: AttrTypes | None) -> None:
 
 
 def _kind_of(name: str, value: Any) -> str:
-    """The attribute type that a value has by itself."""
+    """The attribute type that a value suggests."""
     if isinstance(value, tuple):
         if not value:
             return "STRINGS" if name in _EMPTY_STRINGS else "INTS"
@@ -162,7 +159,7 @@ def _kind_of(name: str, value: Any) -> str:
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """`value` as the field of a scalar attribute type takes it."""
+    """`value` in the form that the field of a scalar attribute type takes."""
     if kind == "STRING" and isinstance(value, str):
         return _encoded(value)
     if kind == "BLOCK" and isinstance(value, BlockRef):
@@ -189,7 +186,7 @@ def _scalar(kind: str, value: Any) -> Any:
 
 
 def _any_scalar(value: float) -> Any:
-    """A Scalar, which says itself what it holds."""
+    """A Scalar, which holds its own type."""
     kind = "BOOLEAN" if isinstance(value, bool) else "LONG" if isinstance(value, int) else "FLOAT64"
     return wire.Scalar(type=wire.Scalar.Type.Value(kind), **{_SCALARS[kind]: _scalar(kind, value)})
 
@@ -200,8 +197,8 @@ def _encoded(text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """By which Paddle a program was written: 2006002 for 2.6.2 (0: it does not say), and the
-    versions of op types that have some.
+    """The Paddle that wrote a program: 2006002 for 2.6.2 (0: unknown), and the versions of its op
+    types that have one.
     """
 
     paddle: int
@@ -209,17 +206,17 @@ class Written:
 
 
 def from_bytes(data: bytes) -> ProgramDesc:
-    """The program in Paddle's bytes (1.x, 2.x and 3.x). Run verify on it before trusting more than
-    its structure.
+    """The program in Paddle's bytes (1.x, 2.x and 3.x). Only its structure is checked; run verify
+    on it.
 
-    Raises ParseError, naming the field, for bytes that hold no program and for what only a newer
-    Paddle has.
+    Raises ParseError, which names the field, for bytes that hold no program and for features of a
+    newer Paddle.
     """
     return read(data)[0]
 
 
 def read(data: bytes) -> tuple[ProgramDesc, Written]:
-    """As from_bytes, and by whom it was written."""
+    """As from_bytes, and the Paddle that wrote it."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise ParseError(
             f"a program in protobuf is bytes, not {type(data).__name__}; read the file in mode 'rb'"
@@ -230,7 +227,7 @@ def read(data: bytes) -> tuple[ProgramDesc, Written]:
     except (DecodeError, RecursionError) as error:
         raise ParseError(f"{len(data)} bytes that are no Paddle program: {error}") from None
     if not message.IsInitialized():
-        # The list of what is missing may be many times as long as the bytes.
+        # The list of missing fields may be many times as long as the bytes.
         missing = (
             message.FindInitializationErrors()[0] if len(data) < _SMALL else "a required field"
         )
@@ -355,7 +352,7 @@ def _attr(message: Any, blocks: int, where: str) -> Any:
 
 
 def _held(message: Any, where: str) -> Any:
-    """What a Scalar holds."""
+    """The value of a Scalar."""
     try:
         kind = wire.Scalar.Type.Name(message.type)
     except ValueError:
@@ -386,7 +383,7 @@ def _value(kind: str, value: Any, blocks: int, where: str) -> Any:
 
 
 def _with_data(blocks: list[BlockDesc]) -> BlockDesc:
-    """Block 0 with is_data where it can be inferred: tensors that ops read and none writes."""
+    """Block 0 with is_data inferred: set for tensors that ops read and none writes."""
     read = {name for block in blocks for op in block.ops for name in op.reads}
     written = {name for block in blocks for op in block.ops for name in op.writes}
     vars = {

@@ -1,8 +1,8 @@
-"""How to recognize recomputed ops: ops of the backward pass that compute again what the forward
-pass did not keep.
+"""Recognizes recomputed ops: ops of the backward pass that recompute values that the forward pass
+did not keep.
 
-Of a value ``x`` that is computed again the backward pass has ``x.subprog_k`` in the k-th of its
-segments, counted from the loss.
+A recomputed value ``x`` is ``x.subprog_k`` in the k-th segment of the backward pass, counted from
+the loss.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ from .desc import OpDesc, ProgramDesc
 from .edit import BACKWARD, role
 
 SUFFIX = ".subprog_"
-HOST = "@HOST"  # ends the name of a value that waits on the host for the backward pass
+HOST = "@HOST"  # the suffix of a value that waits on the host for the backward pass
 _NAME = re.compile(r"(.+)\.subprog_(\d+)")
 
 
 def original(name: str) -> str:
-    """The name that a value had in the forward pass: x of ``x.subprog_0``; any other name as
-    it is.
-    """
+    """The name of a value in the forward pass: x for ``x.subprog_0``; any other name unchanged."""
     found = _NAME.fullmatch(name)
     return name if found is None else found[1]
 
 
 def segment(op: OpDesc) -> int | None:
-    """The segment that an op computes again; None for any other op."""
+    """The segment that an op recomputes; None for any other op."""
     if not role(op) & BACKWARD:
         return None
     found = (_NAME.fullmatch(n) for n in op.writes if SUFFIX in n)
@@ -34,9 +32,7 @@ def segment(op: OpDesc) -> int | None:
 
 
 def first_time(desc: ProgramDesc, op: OpDesc) -> OpDesc:
-    """Of an op that computes again what it computed in the forward pass, the op that did; the op
-    itself where there is none.
-    """
+    """The op of the forward pass that a recomputed op repeats; the op itself if there is none."""
     names = [original(n) for n in op.writes]
     return next(
         (

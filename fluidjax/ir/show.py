@@ -1,5 +1,5 @@
-"""Programs to look at, as text: a graph for graphviz, and the difference of two programs. look/
-makes HTML and pictures.
+"""Shows programs as text: a graph for graphviz, and the difference of two programs. look/ makes
+HTML and pictures.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _ellipse(desc: ProgramDesc, idx: int, version: walk.Version, node: str) -> s
 
 
 def quoted(text: str) -> str:
-    """A graphviz string; a backslash in `text` is shown, not obeyed, and a line break is one."""
+    """A graphviz string; backslashes and line breaks in `text` are escaped."""
     return (
         '"'
         + printable(text, kept="\n").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
@@ -75,8 +75,8 @@ def quoted(text: str) -> str:
 
 
 def diff(a: ProgramDesc, b: ProgramDesc, names: tuple[str, str] = ("before", "after")) -> str:
-    """A unified diff of two printed programs; empty if they are equal. Uids show only where nothing
-    else differs.
+    """A unified diff of two printed programs; empty if they are equal. Uids are shown only if
+    nothing else differs.
     """
     if a == b:
         return ""
@@ -84,8 +84,8 @@ def diff(a: ProgramDesc, b: ProgramDesc, names: tuple[str, str] = ("before", "af
 
 
 def both(a: ProgramDesc, b: ProgramDesc) -> tuple[list[str], list[str]]:
-    """The lines of two programs to be compared: uids only where nothing else differs, hints as both
-    share them.
+    """The lines of two programs for a comparison: uids only if nothing else differs, with hints
+    that both share.
     """
     plain = [renumber(a), renumber(b)]
     if plain[0] == plain[1]:

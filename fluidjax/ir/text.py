@@ -1,4 +1,4 @@
-"""The printed form of a program, and back: ``parse(to_text(desc)) == desc``.
+"""The printed form of a program, which parses back: ``parse(to_text(desc)) == desc``.
 
     program seed=0
 
@@ -13,16 +13,16 @@
         (Out=a: f32[2], XShape=b: f32[0, 2]) = reshape2(X=c, shape=(2,)) {role=Backward, var=(w,
         w@GRAD)}
 
-* A temporary's type stands where the first op writes it; everything else is declared at the top of
-  its block.
-* Names stand bare or in backquotes, strings in double quotes; ``5L`` is an attribute of type LONG,
-  ``block 1`` one of
-  type BLOCK, ``0.9f`` the float32 nearest to 0.9. A line may end in ``# a comment``.
-* Braces hold bookkeeping and hints to kernels. Those that most ops of a type share stand once,
-  under ``hints`` (``*``:
-  shared by all ops); an op without one of them says ``-use_mkldnn``. Call stacks, if any, stand at
-  the end, unless they are left out.
-* An op's uid is the previous one's plus one (0 for the first), else ``{uid=17}`` says it.
+* A temporary's type is shown where the first op writes it; everything else is declared at the top
+  of its block.
+* Names are bare or in backquotes, strings in double quotes; ``5L`` is an attribute of type LONG,
+  ``block 1`` one of type BLOCK, ``0.9f`` the float32 nearest to 0.9. A line may end in ``# a
+  comment``.
+* Braces hold bookkeeping and hints to kernels. Hints that most ops of a type share are listed once,
+  under ``hints`` (``*``: shared by all ops); an op without one of them has ``-use_mkldnn``. Call
+  stacks, if any, are at the end, unless they are left out.
+* An op's uid is the previous one's plus one (0 for the first); any other uid is written as
+  ``{uid=17}``.
 
 Order is kept among ops, slots, declarations, and attributes outside braces. NaN is read
 as ``math.nan``, one object, so that values holding it compare equal. `OpDesc.loc` is not printed.
@@ -69,11 +69,11 @@ _ANSI = {
 def to_text(
     desc: ProgramDesc, color: bool = False, hints: Hints | None = None, callstacks: bool = True
 ) -> str:
-    """The program as text. `hints`: what to leave out of op lines; default: what the ops share (see
-    usual_hints).
+    """The program as text. `hints`: the attributes to leave out of op lines; default: those that
+    the ops share (see usual_hints).
 
-    callstacks: False leaves the ops' call stacks out, which Paddle writes into programs that it
-    saves, ten lines an op.
+    callstacks: False leaves out the ops' call stacks, which Paddle writes into saved programs, ten
+    lines for each op.
     """
     shared = usual_hints([desc]) if hints is None else hints
     lines = [f"program seed={desc.seed}", ""]
@@ -108,7 +108,7 @@ def to_text(
 
 
 def block_text(desc: ProgramDesc, idx: int) -> str:
-    """One block of a program as it stands in the program's text."""
+    """One block of a program as it is in the program's text."""
     body, _ = _block_lines(desc.blocks[idx], usual_hints([desc]), -1)
     return "\n".join(
         [_block_head(idx, desc.blocks[idx]), *(_INDENT + line if line else "" for line in body)]
@@ -116,19 +116,17 @@ def block_text(desc: ProgramDesc, idx: int) -> str:
 
 
 def op_text(op: OpDesc, types: Mapping[str, VarDesc] | None = None) -> str:
-    """One op's line, complete but for its uid and call stack; `types`: variables whose types to
-    show.
-    """
+    """One op's line without its uid and call stack. `types`: variables whose types to show."""
     return _op_line(op, dict(types or {}), {}, op.uid - 1)
 
 
 def op_called(op: OpDesc) -> str:
-    """An op in a sentence: "op 'mul' (train.py:12)"."""
+    """An op for a sentence: "op 'mul' (train.py:12)"."""
     return f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "")
 
 
 def op_noted(op: OpDesc) -> str:
-    """An op in the note of an error: its line, and the user's."""
+    """An op for the note of an error: its line, and the user's line."""
     return f"in op: {op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
 
 
@@ -173,7 +171,7 @@ def usual_hints(descs: Iterable[ProgramDesc]) -> dict[str, dict[str, Any]]:
     for (_, name, spelled), count in seen.items():
         total[name, spelled] += count
     every = {n: value_of[n, s] for (n, s), count in sorted(total.items()) if count == kinds.total()}
-    # where every op has a role, only the others are worth saying
+    # if every op has a role, show only roles other than the usual one
     if "0" in roles and "None" not in roles:
         every["op_role"] = value_of["op_role", "0"]
     rows = {"*": every} if every else {}
@@ -185,7 +183,7 @@ def usual_hints(descs: Iterable[ProgramDesc]) -> dict[str, dict[str, Any]]:
 
 
 def usual_for(hints: Hints, kind: str) -> dict[str, Any]:
-    """The hints that go for an op type where its line does not say otherwise."""
+    """The hints that apply to an op type unless an op's line overrides them."""
     return {**hints.get("*", {}), **(hints.get(kind, {}) if kind != "*" else {})}
 
 
@@ -216,8 +214,8 @@ def _block_lines(block: BlockDesc, hints: Hints, uid: int) -> tuple[list[str], i
 
 
 def _op_line(op: OpDesc, types: dict[str, VarDesc], hints: Hints, uid: int) -> str:
-    """`types` holds the variables whose type is still to be shown; those shown here are
-    taken out.
+    """`types` holds the variables whose types are still to be shown; those shown here are removed
+    from it.
     """
     loud = {name: value for name, value in op.attrs.items() if name not in QUIET}
     slots = [f"{name_text(slot)}={_names(names, {})}" for slot, names in op.inputs.items()]

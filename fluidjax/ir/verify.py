@@ -1,5 +1,5 @@
-"""Is a program well formed? :func:`verify` says no with one sentence and the ops around the
-fault.
+"""Checks that a program is well formed. :func:`verify` reports a fault in one sentence, with the
+ops around it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from . import dims, text, walk
 from .desc import EMPTY, BlockDesc, BlockRef, OpDesc, ProgramDesc, VarDesc
 from .gradients import Gradients
 
-_PLAIN = (bool, float)  # types of attributes whose every value is right
-_AROUND = 10  # ops shown either side of a fault
-# Their inputs come over the network, or only name what a peer holds.
+_PLAIN = (bool, float)  # types of attributes that allow every value
+_AROUND = 10  # ops shown on either side of a fault
+# Their inputs come over the network, or only name values of a peer.
 _REMOTE = frozenset({"send", "listen_and_serv"})
 _QUEUES = frozenset({"create_py_reader"})  # their inputs name queues that no block declares
 
@@ -33,7 +33,7 @@ class SlotLike(Protocol):
 
 
 class OpDefLike(Protocol):
-    """What verify asks of an op type, as ops.registry.OpDef answers it."""
+    """The attributes and methods of an op type that verify uses, as in ops.registry.OpDef."""
 
     @property
     def inputs(self) -> tuple[Any, ...]: ...
@@ -55,29 +55,26 @@ def verify(desc: ProgramDesc, lookup: Lookup | None = None) -> None:
     """Check `desc`; with `lookup` (op type -> OpDef, raising for an unknown type) also slots and
     attributes.
 
-    Raises VerifyError; a note on it shows the ops either side of the fault. The rules:
+    Raises VerifyError with a note that shows the ops on either side of the fault. The rules:
 
-    * block 0 is the root, parents come before their children, and a block that an op refers to lies
-      below the op's;
+    * block 0 is the root, parents come before their children, and a block that an op refers to is
+      below the op's block;
     * uids are different ints; names and types are non-empty strings that can be written as UTF-8;
     * shapes are ints >= -1, dtypes and kinds those of dtypes.py;
     * an op's names are declared in its block, an ancestor, or (in a gradient block) the forward
-      block; a gradient that
-      a sub-block uses need not be, as it may live between two steps of a loop, nor one that an op
-      with a block names, as results of the block that nobody uses have none;
+      block; a gradient that a sub-block uses need not be, as it may live between two steps of a
+      loop, nor one that an op with a block names, as results of the block that nobody uses have
+      none;
     * in block 0 no tensor is read before an op wrote it, unless it is persistable, data, or a
-      gradient, which may be
-      missing and then counts as zero; ops that talk to other processes (send, listen_and_serv) may
-      read anything;
+      gradient, which may be missing and then counts as zero; ops that talk to other processes
+      (send, listen_and_serv) may read anything;
     * with `lookup`: types, slots and attributes are known; slots that are neither optional,
-      repeatable nor intermediate
-      hold a variable; attributes are of the op type's types;
+      repeatable nor intermediate hold a variable; attributes are of the op type's types;
     * with `lookup`: a gradient op of block 0 differentiates an op of its forward type: what it
-      takes of a forward op, or has
-      the gradient of, is not made by an op of another type with another gradient;
-    * open sizes (dims.py) are named where a dimension is unknown, and those in attributes follow from
-      those of what is
-      fed or persists;
+      takes of a forward op, or has the gradient of, is not made by an op of another type with
+      another gradient;
+    * open sizes (dims.py) are named where a dimension is unknown, and those in attributes follow
+      from those of what is fed or persists;
     * attributes hold bools, ints of 64 bits, floats, strings, block references, or tuples of one of
       these.
     """
@@ -91,8 +88,8 @@ class _Checker:
         self.slots: dict[tuple[str, bool], dict[str, SlotLike]] = {}
         # names of slots that hold a variable
         self.needed: dict[tuple[str, bool], tuple[str, ...]] = {}
-        self.kinds: dict[tuple[str, str], str | None] = {}  # of attributes, by op type and name
-        self.sound: set[str] = set()  # names of attributes that were looked at
+        self.kinds: dict[tuple[str, str], str | None] = {}  # by op type and name of attribute
+        self.sound: set[str] = set()  # names of attributes that were checked
         self.uids: dict[int, tuple[int, int]] = {}
         self.scopes: list[list[dict[str, VarDesc]]] = []
 
@@ -138,8 +135,8 @@ class _Checker:
             self.scopes[idx] = list(self.scope(idx))
 
     def scope(self, idx: int) -> Iterator[dict[str, VarDesc]]:
-        """Where block `idx` finds its names: in itself, its ancestors, and the blocks that those
-        differentiate.
+        """The blocks in which block `idx` finds names: itself, its ancestors, and the blocks that
+        those differentiate.
         """
         seen: set[int] = set()
         stack = [idx]
@@ -198,7 +195,9 @@ class _Checker:
         )
 
     def attr_problem(self, idx: int, value: Any) -> str | None:
-        """What is wrong with an attribute's value, apart from what the op type says."""
+        """The fault of an attribute's value, apart from the checks of the op type; "" if there is
+        none.
+        """
         if isinstance(value, tuple):
             kinds = {_kind(v) for v in value}
             if (
@@ -235,10 +234,10 @@ class _Checker:
         at = ref
         while at > idx:
             at = self.desc.blocks[at].parent
-        return None if at == idx else f"points at block {ref}, which does not lie below block {idx}"
+        return None if at == idx else f"points at block {ref}, which is not below block {idx}"
 
     def definition(self, idx: int, at: int, op: OpDesc, lookup: Lookup) -> None:
-        """Slots and attributes against the op type's definition."""
+        """Check slots and attributes against the op type's definition."""
         if op.type not in self.defs:
             try:
                 found = lookup(op.type)
@@ -258,7 +257,7 @@ class _Checker:
             known = self.slots[op.type, is_input]
             for name, names in held.items():
                 if name not in known:
-                    if not names:  # as later Paddles leave slots that they added
+                    if not names:  # later Paddles leave slots that they added empty
                         continue
                     self.fail(idx, at, f"there is no {word} slot {name!r}{near(name, known)}")
                 if len(names) > 1 and not known[name].many:
@@ -275,7 +274,7 @@ class _Checker:
             if kind in ("SIZE", "SIZES"):
                 self.size(idx, at, name, value)
             if _EXACT.get(kind) is not type(value) and not fits(kind, value):
-                self.fail(idx, at, f"attribute {name!r} is {value!r}, which is no {kind}")
+                self.fail(idx, at, f"attribute {name!r} is {value!r}, which is not of type {kind}")
 
     def size(self, idx: int, at: int, name: str, value: Any) -> None:
         """Check an attribute that holds sizes: feeds or state must determine the open ones."""
@@ -283,7 +282,7 @@ class _Checker:
             if type(size) is int:
                 continue
             if not isinstance(size, str):
-                self.fail(idx, at, f"attribute {name!r} is {value!r}, which holds no size")
+                self.fail(idx, at, f"attribute {name!r} is {value!r}, which does not hold a size")
             try:
                 names = dims.symbols(size)
             except FluidValueError as error:
@@ -292,8 +291,8 @@ class _Checker:
                 self.fail(
                     idx,
                     at,
-                    f"attribute {name!r} needs the size {word!r}, which no variable that is fed or"
-                    f" persists tells{near(word, self.known_sizes)}",
+                    f"attribute {name!r} needs the size {word!r}, which no fed or persistable "
+                    f"variable determines{near(word, self.known_sizes)}",
                 )
 
     @cached_property
@@ -304,7 +303,7 @@ class _Checker:
         return frozenset().union(*(dims.symbols(t) for v in given for t in v.dims if t))
 
     def written_first(self) -> None:
-        """No tensor of block 0 is read before it is written."""
+        """Check that no tensor of block 0 is read before it is written."""
         block = self.desc.blocks[0]
         written: set[str] = set()
         for at, op in enumerate(block.ops):
@@ -385,7 +384,7 @@ def _name_problem(name: object) -> str | None:
 
 
 def _writable(value: str) -> bool:
-    """UTF-8, or bytes of another encoding that were read as surrogate escapes."""
+    """Whether a text is UTF-8, or bytes of another encoding that were read as surrogate escapes."""
     try:
         value.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -404,15 +403,15 @@ _SCALARS: dict[str, tuple[str, ...]] = {
     "INT": ("int",), "LONG": ("int",), "FLOAT": ("float", "int"), "FLOAT64": ("float", "int"), "STRING": ("str",),
     "BOOLEAN": ("bool",), "BLOCK": ("BlockRef",),
 }  # fmt: skip
-# most values, at a glance
+# a quick test for most values
 _EXACT = {"INT": int, "LONG": int, "FLOAT": float, "FLOAT64": float, "STRING": str, "BOOLEAN": bool}
 _LISTS = {"INTS": "INT", "LONGS": "LONG", "FLOATS": "FLOAT", "FLOAT64S": "FLOAT64", "STRINGS": "STRING",
           "BOOLEANS": "BOOLEAN", "BLOCKS": "BLOCK"}  # fmt: skip
 
 
 def fits(kind: str, value: Any) -> bool:
-    """Is `value` one of Paddle's attribute type `kind`? Types that Paddle does not have fit
-    everything.
+    """Whether `value` is of Paddle's attribute type `kind`. Any value fits a type that Paddle does
+    not have.
     """
     if kind in _LISTS:
         return isinstance(value, tuple) and all(fits(_LISTS[kind], v) for v in value)
@@ -427,7 +426,7 @@ def context(block: BlockDesc, at: int, around: int = _AROUND) -> str:
         op = block.ops[i]
         try:
             line = text.op_text(op)
-        except Exception:  # the op is what is wrong
+        except Exception:  # the op itself is the fault
             line = repr(op)
         lines.append(
             f"{'-->' if i == at else '   '} {i}: {line}{f'  # {op.loc}' if op.loc else ''}"

@@ -1,5 +1,4 @@
-"""Questions about a program: who reads and writes what, which version of a name, what is live
-where.
+"""Queries on a program: readers and writers of names, versions of names, liveness.
 
 Everything here is linear in the size of the program and follows sub-blocks without recursion.
 """
@@ -14,7 +13,7 @@ from .desc import EMPTY, BlockDesc, OpDesc, ProgramDesc, VarDesc
 
 Version = tuple[str, int]  # (name, k): the value of `name` after k writes in this block
 
-# Lists of strings that say nothing of which variables an op is about.
+# Lists of strings that do not hold names of an op's variables.
 _HINTS = frozenset({"op_role_var", "op_callstack", "skip_eager_deletion_vars"})
 FEEDABLE_KINDS = frozenset({"LOD_TENSOR", "SELECTED_ROWS"})
 
@@ -41,8 +40,8 @@ def ops(desc: ProgramDesc) -> Iterator[tuple[int, OpDesc]]:
 
 
 def weights(desc: ProgramDesc) -> dict[str, VarDesc]:
-    """The parameters by name. Files do not say which variables these are: where none says so, they
-    are the persistable arrays that the forward ops read.
+    """The parameters by name. A file may not mark parameters; then they are the persistable arrays
+    that the forward ops read.
     """
     said = {n: v for block in desc.blocks for n, v in block.vars.items() if v.is_parameter}
     if said:
@@ -81,7 +80,8 @@ def versions(block: BlockDesc, desc: ProgramDesc | None = None) -> list[Versions
     """The versioned names of every op of `block`; an op that writes a name twice makes one new
     version of it.
 
-    With `desc` given, what an op's sub-blocks read and write counts too (after the op's own names).
+    With `desc`, the names that an op's sub-blocks read and write count too (after the op's own
+    names).
     """
     count: dict[str, int] = {}
     result = []
@@ -98,7 +98,7 @@ def versions(block: BlockDesc, desc: ProgramDesc | None = None) -> list[Versions
 def nested(desc: ProgramDesc, roots: Iterable[int]) -> list[int]:
     """`roots` and every block below them, each once, in the order in which ops refer to them.
 
-    Indices that the program does not have are left out.
+    Indices without a block are left out.
     """
     seen: dict[int, None] = {}
     stack = list(roots)[::-1]
@@ -117,14 +117,13 @@ def below(desc: ProgramDesc, ops: Iterable[OpDesc]) -> list[OpDesc]:
     return [op for idx in nested(desc, roots) for op in desc.blocks[idx].ops] if roots else []
 
 
-# blocks within one another; loops and branches of scripts are a dozen, but for long chains of
-# `case`
+# nesting of blocks; loops and branches of scripts need a dozen, except for long chains of `case`
 MOST_NESTED = 100
 
 
 def misnested(desc: ProgramDesc) -> str | None:
-    """What is wrong with how blocks lie within one another, by what their ops refer to: one that is
-    not there, a circle, too many.
+    """The fault in the nesting of blocks, by the references of their ops: a missing block, a
+    circle, or too many levels; "" if there is none.
     """
     refs = [{ref for op in block.ops for ref in op.blocks} for block in desc.blocks]
     for idx, found in enumerate(refs):
@@ -133,13 +132,13 @@ def misnested(desc: ProgramDesc) -> str | None:
                 f"an op of block {idx} has block {lost[0]}, which does not exist; the program has"
                 f" {len(refs)}"
             )
-    around = [0] * len(refs)  # how many refer to a block of which it is not known how deep they lie
+    around = [0] * len(refs)  # the number of references to each block from blocks of unknown depth
     for found in refs:
         for ref in found:
             around[ref] += 1
     depths = [1] * len(refs)
     settled = [idx for idx, count in enumerate(around) if not count]
-    for idx in settled:  # which grows
+    for idx in settled:  # the list grows
         for ref in refs[idx]:
             depths[ref] = max(depths[ref], depths[idx] + 1)
             around[ref] -= 1
@@ -148,14 +147,14 @@ def misnested(desc: ProgramDesc) -> str | None:
     if len(settled) < len(refs):
         idx = next(i for i, count in enumerate(around) if count)
         return (
-            f"block {idx} lies within itself: an op of it, or of a block below it, refers to it as"
-            " its own block"
+            f"block {idx} is nested in itself: an op of it, or of a block below it, refers to it "
+            "as its own block"
         )
     deepest = max(range(len(depths)), key=depths.__getitem__, default=0)
     if depths and depths[deepest] > MOST_NESTED:
         return (
-            f"block {deepest} lies within {depths[deepest] - 1} others; blocks lie at most"
-            f" {MOST_NESTED} deep"
+            f"block {deepest} is nested in {depths[deepest] - 1} others; blocks may be nested "
+            f"{MOST_NESTED} deep"
         )
     return None
 
@@ -182,7 +181,7 @@ def _local_names(desc: ProgramDesc, at: int, top: int) -> list[dict[str, VarDesc
     it too.
     """
     maps: list[dict[str, VarDesc]] = []
-    for _ in desc.blocks:  # so that parents that run in a circle end
+    for _ in desc.blocks:  # so that circular parents end the loop
         if not 0 <= at < len(desc.blocks):
             break
         maps.append(desc.blocks[at].vars)
@@ -209,8 +208,8 @@ def read_back(desc: ProgramDesc, idx: int) -> tuple[str, ...]:
 
 
 def written_before(desc: ProgramDesc, op: OpDesc, names: Iterable[str]) -> list[str]:
-    """Those of these names that may hold a value when `op` runs: persistable or fed ones, and what
-    any other op writes.
+    """The names among these that may hold a value when `op` runs: persistable or fed variables, and
+    variables that any other op writes.
     """
     own = {op.uid, *(o.uid for idx in nested(desc, op.blocks) for o in desc.blocks[idx].ops)}
     others = {n for _, o in ops(desc) if o.uid not in own for n in o.writes}
@@ -225,29 +224,25 @@ def written_before(desc: ProgramDesc, op: OpDesc, names: Iterable[str]) -> list[
 
 
 def reads_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
-    """The op's input names, slot by slot, then what its sub-blocks read from outside and is not
-    among them.
-    """
+    """The op's input names, slot by slot, then further names that its sub-blocks read from outside."""
     own = tuple(op.reads)
     return own + _extra(own, (name for idx in op.blocks for name in captured(desc, idx).reads))
 
 
 def writes_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
-    """The op's output names, slot by slot, then what its sub-blocks write outside and is not among
-    them.
-    """
+    """The op's output names, slot by slot, then further names that its sub-blocks write outside."""
     own = tuple(op.writes)
     return own + _extra(own, (name for idx in op.blocks for name in captured(desc, idx).writes))
 
 
 def written_outside(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
-    """What the op's sub-blocks write outside, each name once."""
+    """The names that the op's sub-blocks write outside, without duplicates."""
     return tuple(dict.fromkeys(name for idx in op.blocks for name in captured(desc, idx).writes))
 
 
 def hidden_names(op: OpDesc) -> dict[str, tuple[str, ...]]:
-    """Attributes that list variables which no slot shows: lists of strings of an op with blocks (a
-    recurrent op's states).
+    """Attributes with names of variables that are in no slot: lists of strings of an op with blocks
+    (a recurrent op's states).
     """
     if not op.blocks:
         return {}
@@ -266,7 +261,7 @@ def _extra(own: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
 
 
 def exposed(desc: ProgramDesc, idx: int) -> tuple[str, ...]:
-    """Captured names that block `idx` reads before it has written them: what must hold a value on
+    """Captured names that block `idx` reads before it writes them, so they must have a value on
     entry.
     """
     read: dict[str, None] = {}
@@ -302,9 +297,9 @@ def uses(
     """Names that `ops` of block 0 read before one of them has written them, with their first
     reader; and all names written.
 
-    What sub-blocks read from outside counts with their op, and so do the names that it carries:
-    those whose old value may be left, by default what its blocks write outside, for they may not
-    run.
+    Names that sub-blocks read from outside count with their op, and so do the names that it
+    carries: names that may keep their old value, by default those that its blocks write outside,
+    because the blocks may not run.
     """
     first: dict[str, OpDesc] = {}
     written: dict[str, None] = {}
@@ -319,10 +314,10 @@ def uses(
 
 
 def free_names(desc: ProgramDesc) -> tuple[str, ...]:
-    """What must be fed: names of block 0 that are read before anything wrote them and that are not
-    persistable.
+    """The names that must be fed: names of block 0 that are read before anything writes them and
+    that are not persistable.
 
-    Tensor arrays, step scopes and the like start out empty and are never fed.
+    Tensor arrays, step scopes and similar variables start empty and are never fed.
     """
     vars = desc.blocks[0].vars
 
@@ -335,7 +330,7 @@ def free_names(desc: ProgramDesc) -> tuple[str, ...]:
 
 
 def replaces(block: BlockDesc, op: OpDesc) -> tuple[str, ...]:
-    """Names of which nothing is left but what `op` writes.
+    """Names whose old value `op` replaces completely.
 
     A tensor array keeps its other entries, and the blocks of an op may not run, so such writes
     replace nothing.
@@ -344,13 +339,13 @@ def replaces(block: BlockDesc, op: OpDesc) -> tuple[str, ...]:
 
 
 def _replaced(block: BlockDesc, op: OpDesc) -> Iterator[str]:
-    """Such names of an op without blocks."""
+    """The names that an op without blocks replaces."""
     return (n for n in op.writes if n not in block.vars or block.vars[n].kind != "LOD_TENSOR_ARRAY")
 
 
 def step_back(desc: ProgramDesc, op: OpDesc, needed: set[str]) -> None:
-    """From the names whose values are needed after `op`, an op of block 0 that runs, to those
-    needed before it; in place.
+    """Update, in place, the names needed after `op` (an op of block 0 that runs) to the names
+    needed before it.
     """
     if op.blocks:
         needed.update(reads_with_subblocks(desc, op))
@@ -364,8 +359,8 @@ class Liveness:
 
     ``liveness[i]`` is (live_in, live_out) of op i; iterating gives them in order. `born[i]` are
     names that become live at op i, `dies[i]` those whose last use it is, `dead[i]` those that it
-    writes in vain; these three are linear in the program, while all the live sets together need not
-    be.
+    writes without a later use; these three are linear in the program, while all live sets together
+    may not be.
     """
 
     def __init__(self, entry: frozenset[str], born: list[frozenset[str]], dies: list[frozenset[str]],
@@ -384,7 +379,7 @@ class Liveness:
             before = after
 
     def __getitem__(self, i: int) -> tuple[frozenset[str], frozenset[str]]:
-        """(live_in, live_out) of op `i`; neighbouring questions are cheap. Raises IndexError."""
+        """(live_in, live_out) of op `i`; queries near the last one are cheap. Raises IndexError."""
         i = range(len(self))[i]
         while self._at < i:
             self._live = (self._live - self.dies[self._at]) | self.born[self._at]
@@ -399,11 +394,10 @@ class Liveness:
 def liveness(
     block: BlockDesc, keep: Iterable[str] = (), desc: ProgramDesc | None = None
 ) -> Liveness:
-    """Live names of `block` where `keep` must survive its end (fetches, persistables).
+    """Live names of `block` if `keep` must survive its end (fetches, persistables).
 
-    Give `desc` when ops have sub-blocks: what those read is needed too. A write by an op with
-    sub-blocks, or into a tensor array, may leave old contents in place, so it does not end the life
-    of what was there before.
+    Give `desc` if ops have sub-blocks, whose reads count too. A write by an op with sub-blocks, or
+    into a tensor array, may keep old contents, so it does not end the life of the old value.
     """
     live = set(keep)
     born, dies, dead = [], [], []
@@ -420,7 +414,7 @@ def liveness(
 
 
 def mentions(desc: ProgramDesc) -> set[str]:
-    """Every name that an op of any block has in a slot or a name-carrying attribute."""
+    """Every name that an op of any block has in a slot or in an attribute with names."""
     found: set[str] = set()
     for _, op in ops(desc):
         for names in (*op.inputs.values(), *op.outputs.values()):

@@ -119,7 +119,7 @@ def test_the_setters_of_a_variables_desc():
     before = x.desc
     del main, x, y
     gc.collect()
-    with pytest.raises(FluidValueError, match="'z' is not there any more"):
+    with pytest.raises(FluidValueError, match="'z' does not exist any more"):
         before.set_shape([1])
 
 

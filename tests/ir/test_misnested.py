@@ -77,14 +77,14 @@ def test_circles_are_refused_wherever_a_program_comes_from(name: str) -> None:
     bad = pointing(good, CIRCLES[name])
     if walk.misnested(bad) is None:
         pytest.fail("the example is no circle")
-    with pytest.raises(ParseError, match="lies within itself"):
+    with pytest.raises(ParseError, match="is nested in itself"):
         fluid.Program.parse_from_string(proto.to_bytes(bad))
     with pytest.raises(VerifyError):
         verify(bad, lookup)
     for desc in (text.parse(text.to_text(bad)), jsonio.from_json(jsonio.to_json(bad))):
         program = fluid.Program.from_desc(desc)
         with pytest.raises(
-            VerifyError, match=r"the program cannot run: block . lies within itself"
+            VerifyError, match=r"the program cannot run: block . is nested in itself"
         ):
             fluid.Executor().run(program, feed={"x": np.zeros(1, "float32")}, fetch_list=["tmp_0"])
 
@@ -110,7 +110,7 @@ def test_depth() -> None:
     for depth in (walk.MOST_NESTED + 1, 3000):
         with pytest.raises(
             ParseError,
-            match=rf"block {depth - 1} lies within {depth - 1} others; blocks lie at most 100 deep",
+            match=rf"block {depth - 1} is nested in {depth - 1} others; blocks may be nested 100 deep",
         ):
             proto.from_bytes(proto.to_bytes(nest(depth)))
 

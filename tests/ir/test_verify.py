@@ -103,7 +103,7 @@ def test_a_block_that_lies_elsewhere():
     desc = parse(
         "program seed=0\nblock 0:\nblock 1 (parent 0):\nwhile(b=block 2)\nblock 2 (parent 0):\n"
     )
-    with pytest.raises(VerifyError, match="block 2, which does not lie below block 1"):
+    with pytest.raises(VerifyError, match="block 2, which is not below block 1"):
         verify(desc)
 
 
@@ -204,8 +204,8 @@ def lookup(kind):
         ("y: f32[2] = relu(X=[])", "input slot 'X' is empty"),
         ("relu(X=x)", "output slot 'Out' is empty"),
         ("y: f32[2] = relu(X=x, axes=1)", "there is no attribute 'axes'"),
-        ("y: f32[2] = relu(X=x, axis=1.0)", "attribute 'axis' is 1.0, which is no INT"),
-        ("y: f32[2] = relu(X=x, axis=True)", "is True, which is no INT"),
+        ("y: f32[2] = relu(X=x, axis=1.0)", "attribute 'axis' is 1.0, which is not of type INT"),
+        ("y: f32[2] = relu(X=x, axis=True)", "is True, which is not of type INT"),
         ("y: f32[2] = relu(X=x, shape=1)", "is no INTS"),
     ],
 )

@@ -192,8 +192,8 @@ def test_what_is_no_size_is_refused() -> None:
     text = str(traced)
     for wrong, why in (
         (text.replace('"2*b",)', '"2*c",)'), "needs the size 'c', which no variable"),
-        (text.replace('"2*b",)', '"2 b",)'), "'2 b' is no size"),
-        (text.replace('f32["2*b"]', 'f32["__import__(b)"]'), "is no size"),
+        (text.replace('"2*b",)', '"2 b",)'), "'2 b' is not a size"),
+        (text.replace('f32["2*b"]', 'f32["__import__(b)"]'), "is not a size"),
     ):
         assert wrong != text
         with pytest.raises(VerifyError, match=why):

@@ -1,3 +1,3 @@
-"""What old scripts import beside paddle, for where it is not installed: six, and distutils, which
-Python 3.12 dropped.
+"""Substitutes for modules that old scripts import beside paddle and that may be missing: six, and
+distutils, which Python 3.12 dropped.
 """

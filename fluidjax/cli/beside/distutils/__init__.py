@@ -1,3 +1,3 @@
-"""distutils went with Python 3.12; scripts of Paddle's models read their arguments by its
+"""distutils, which Python 3.12 dropped; scripts of Paddle's models parse arguments with its
 strtobool.
 """

@@ -1,6 +1,4 @@
-"""The names of six that scripts use, for where six itself is not installed. Of two Pythons the
-third alone is there.
-"""
+"""The names of six that scripts use, if six itself is not installed. Only Python 3 is supported."""
 
 from __future__ import annotations
 
@@ -74,7 +72,7 @@ ensure_text = ensure_str
 
 
 def add_metaclass(metaclass: Any) -> Callable[[_Class], _Class]:
-    """A decorator that makes a class anew, as one of `metaclass`."""
+    """A decorator that recreates a class as an instance of `metaclass`."""
 
     def made(cls: _Class) -> _Class:
         own = {

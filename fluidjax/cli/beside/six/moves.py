@@ -1,4 +1,4 @@
-"""What Python 3 calls otherwise than Python 2, under six's names."""
+"""Modules and functions that Python 3 renamed, under six's names."""
 
 from __future__ import annotations
 
