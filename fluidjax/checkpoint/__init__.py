@@ -1,5 +1,5 @@
-"""Checkpoints of a running job: state by variable name, the step, the random state and the reader's
-position, by orbax.
+"""Checkpoints of a running job, written by orbax: state by variable name, the step, the random
+state and the reader's position.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``AutoCheckpoint``: a loop that saves by steps and by time, and on SIGTERM."""
+"""``AutoCheckpoint``: a loop that saves by steps, by time, and on SIGTERM."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ..loaders.position import Positioned
 from ..state.scope import Scope
 from .folder import Checkpoint
 
-# seconds between the questions of a job's trainers whether one of them wants a checkpoint: they
-# cost a message each, and are so far apart that a step does not notice
+# seconds between the messages by which a job's trainers agree whether a checkpoint is due: one
+# message each, too rare to slow a step
 ASKED = 0.25
-FARTHEST = 1000  # steps between two questions, however short the steps are
+FARTHEST = 1000  # least steps between two such messages, however short the steps are
 
 
 class AutoCheckpoint:
-    """Checkpoints of a training loop: every so many steps, every so many seconds, and on SIGTERM.
+    """Checkpoints of a training loop: at intervals of steps or seconds, and on SIGTERM.
 
-    executor, main_program, reader, scope: as Checkpoint.save takes them. path, keep, keep_seconds,
-    asynchronous: as Checkpoint takes them. every_steps, every_seconds: when to save, None: not
-    because of that; a checkpoint's number is the number of steps done.
+    executor, main_program, reader, scope: as for Checkpoint.save. path, keep, keep_seconds,
+    asynchronous: as for Checkpoint. every_steps, every_seconds: the intervals; None switches one
+    off. A checkpoint's number is the number of steps done.
 
         with fluid.io.AutoCheckpoint(exe, "ckpt", main, reader=reader, every_steps=100) as auto:
             auto.resume()
@@ -37,8 +37,8 @@ class AutoCheckpoint:
                     exe.run(main, feed=feeder.feed(batch), fetch_list=[loss])
                     auto.step()
 
-    In a job of several processes every trainer has one and calls the same methods; they agree on
-    what is due by time, and SIGTERM for one of them is for all. Raises FluidValueError for an
+    In a job of several processes every trainer has one and calls the same methods. They agree on
+    checkpoints by time, and SIGTERM for one trainer counts for all. Raises FluidValueError for an
     interval that is not above 0.
     """
 
@@ -74,12 +74,12 @@ class AutoCheckpoint:
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._steps = self._saved_at = self._ask_at = 0
         self._saved = self._began = time.monotonic()
-        self._begun = 0  # the step with which the clock began
+        self._begun = 0  # the step at which the clock started
         self._holds = self._ended = False
 
     @property
     def steps(self) -> int:
-        """How many steps are done, those before a restart too."""
+        """The number of steps done, including those before a restart."""
         return self._steps
 
     def __enter__(self) -> AutoCheckpoint:
@@ -102,9 +102,9 @@ class AutoCheckpoint:
                 job.saves_at_the_end()
 
     def resume(self) -> int:
-        """Restore the latest checkpoint if there is one, and return `steps`: 0 where there is none.
+        """Restore the latest checkpoint, and return `steps`; 0 if there is no checkpoint.
 
-        Call it once the startup program has run. Raises what Checkpoint.restore raises.
+        Call it after the startup program has run. Raises the errors of Checkpoint.restore.
         """
         import orbax.checkpoint  # noqa: F401  # takes a second, which no step is to lose
 
@@ -120,11 +120,11 @@ class AutoCheckpoint:
         self._begun = self._steps
 
     def step(self, trainer_args: dict[str, Any] | None = None) -> bool:
-        """After each step: save what is due, and return whether something was.
+        """Call this after each step: it saves if a checkpoint is due, and returns whether it saved.
 
-        trainer_args: as Checkpoint.save takes them. When this process, or another trainer, got
-        SIGTERM, a whole checkpoint is written, and Preempted is raised: a SystemExit with code 75,
-        on which schedulers start a job again. Raises what Checkpoint.save raises.
+        trainer_args: as for Checkpoint.save. If this process or another trainer got SIGTERM, a
+        whole checkpoint is written and Preempted is raised: a SystemExit with code 75, after which
+        schedulers restart a job. Raises the errors of Checkpoint.save.
         """
         self._hold()
         self._steps += 1
@@ -138,8 +138,8 @@ class AutoCheckpoint:
         return self._saved_at == self._steps
 
     def _asked(self) -> tuple[bool, bool]:
-        """Whether a checkpoint is due by time, and whether the job shall end; the same answers in
-        every trainer.
+        """Whether a checkpoint is due by time, and whether the job shall end; the answers are the
+        same in every trainer.
         """
         now = time.monotonic()
         late = self._every_seconds is not None and now - self._saved >= self._every_seconds
@@ -153,7 +153,7 @@ class AutoCheckpoint:
         words = [
             json.loads(w) for w in job.agree(json.dumps([late, notice.is_requested(), apart])) if w
         ]
-        late, _, apart = words[0]  # the first trainer's clock counts
+        late, _, apart = words[0]  # the first trainer's clock decides
         self._ask_at = self._steps + apart
         return bool(late), any(word[1] for word in words)
 
@@ -162,15 +162,17 @@ class AutoCheckpoint:
         self._ended = True
         job = met_job()
         if job is not None:
-            job.agree("saved")  # nobody leaves before the last has written its part
-        raise notice.Preempted  # close() releases SIGTERM, which has done its work
+            job.agree("saved")  # no trainer leaves before the last one has written its part
+        raise notice.Preempted  # close() restores the handler of SIGTERM, whose work is done
 
     def wait(self) -> None:
-        """Wait until everything is written. Raises LoadError if that failed."""
+        """Wait until everything is written. Raises LoadError if writing failed."""
         self._checkpoint.wait()
 
     def close(self) -> None:
-        """Wait, and listen to SIGTERM no more. Raises Terminated if it came after the last step."""
+        """Wait, and restore the handler of SIGTERM. Raises Terminated if SIGTERM came after the
+        last step.
+        """
         try:
             self._checkpoint.close()
         finally:

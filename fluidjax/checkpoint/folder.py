@@ -46,15 +46,16 @@ _logger = logging.getLogger(__name__)
 
 
 def _is_news(entry: logging.LogRecord) -> bool:
-    """Whether an entry of orbax's log is to be seen: not a traceback of what it raises besides, and
-    what we then say in a sentence; nor that a save waited for the one before it, as `wait` shows.
+    """Whether an entry of orbax's log is shown. Not shown are tracebacks of errors that orbax also
+    raises, which we report in a sentence, and notes that a save waited for the one before it, which
+    `wait` shows.
     """
     said = entry.exc_info or str(entry.msg).startswith("Waiting for previous save")
     return not (said and "orbax" in entry.pathname)
 
 
-# Where old checkpoints go before they are deleted: a deletion that is cut off must not leave a part
-# that looks whole.
+# Old checkpoints are moved here before they are deleted: an interrupted deletion must not leave a
+# part that looks whole.
 REMOVED = "removed"
 
 
@@ -62,14 +63,14 @@ class Checkpoint:
     """The checkpoints of a job in a folder, a subfolder for each step.
 
     path: the folder, made by the first save; in a job of several processes all of them must see it.
-    keep: how many of the newest checkpoints stay, None: all. keep_seconds: of older ones those stay
-    too that are at least so many seconds apart, such as 3600 for one an hour. asynchronous: save
-    returns when the values are copied, and the files are written while the program runs on; the
+    keep: the number of newest checkpoints to keep; None keeps all. keep_seconds: also keep older
+    ones that are at least so many seconds apart, such as 3600 for one an hour. asynchronous: save
+    returns after the values are copied, and the files are written while the program continues; the
     next save, restore, wait() or the end of the process waits for them.
 
-    A checkpoint gets its final name when it is whole and sealed with checksums, so one that was
-    interrupted is never chosen, and a damaged one never loaded. As a context manager this waits at
-    the end. Raises FluidValueError for a keep below 1, and a keep_seconds that is not above 0.
+    A checkpoint gets its final name when it is complete and sealed with checksums, so an
+    interrupted one is never chosen and a damaged one never loaded. As a context manager this waits
+    at the end. Raises FluidValueError for a keep below 1, and a keep_seconds that is not above 0.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Checkpoint:
         self.keep, self.keep_seconds = keep, keep_seconds
         self.asynchronous = asynchronous
         self._writer: Any = None
-        self._record: Any = None  # of the save that is under way
+        self._record: Any = None  # of the current save
 
     def __enter__(self) -> Checkpoint:
         return self
@@ -121,7 +122,7 @@ class Checkpoint:
         )
 
     def latest(self) -> int | None:
-        """The newest step of which there is a checkpoint that is whole, or None."""
+        """The newest step with a complete checkpoint, or None."""
         return max(self.steps(), default=None)
 
     # -- saving ------------------------------------------------------------------------------------
@@ -135,15 +136,15 @@ class Checkpoint:
         trainer_args: Mapping[str, Any] | None = None,
         scope: Scope | None = None,
     ) -> int:
-        """Save all persistable variables of a program, and what a run needs to go on as if it had
-        not stopped.
+        """Save all persistable variables of a program, and the random state and reader's position,
+        so that a run can resume exactly.
 
-        executor: the one that runs the program; the random state is its. main_program: a Program or
-        CompiledProgram, default the default main program. step: the checkpoint's number, above all
-        that are there; default the next. reader: a DataLoader or resumable reader, whose position
-        is kept. trainer_args: anything that JSON holds.
+        executor: the executor that runs the program and has its random state. main_program: a
+        Program or CompiledProgram, default the default main program. step: the checkpoint's number,
+        above all existing ones; default the next. reader: a DataLoader or resumable reader, whose
+        position is saved. trainer_args: any value that JSON can hold.
 
-        In a job of several processes all call it, with the same step. Returns the step. Raises
+        In a job of several processes all call it with the same step. Returns the step. Raises
         EnforceNotMet for variables without a value, FluidValueError for a step that is not above
         the last one, LoadError if the save before this one failed in the background.
         """
@@ -222,12 +223,13 @@ class Checkpoint:
                     cleanup_tmp_directories=True,
                     async_options=last,
                 )
-                # numbers of a training are hardly smaller compressed, and its steps want the time
+                # compression hardly makes the numbers of a training smaller, and takes time from
+                # its steps
                 handler = ocp.PyTreeCheckpointHandler(use_compression=False)
                 self._writer = ocp.CheckpointManager(
                     self.path, options=options, item_handlers={STATE: handler}
                 )
-                # once, however often it is asked for
+                # wait once, however often this is called
                 logging.getLogger("absl").addFilter(_is_news)
             pending.add(self)
             self._record = record
@@ -238,7 +240,7 @@ class Checkpoint:
             self.wait()
 
     def _seal(self) -> None:
-        """Called by orbax in the job's first process, when all files are there, before the folder
+        """orbax calls this in the job's first process when all files are written, before the folder
         gets its final name.
         """
         step = str(self._record.step)
@@ -250,7 +252,7 @@ class Checkpoint:
         seal(max(found, key=lambda p: p.stat().st_mtime_ns), self._record)
 
     def wait(self) -> None:
-        """Wait until everything is written. Raises LoadError if that failed."""
+        """Wait until everything is written. Raises LoadError if writing failed."""
         if self._writer is None:
             return
         what = f"waiting until a checkpoint in {str(self.path)!r} is written"
@@ -260,11 +262,11 @@ class Checkpoint:
             self._delete_removed()
 
     def _delete_removed(self) -> None:
-        # what stays is no checkpoint; the next wait tries again
+        # the rest is not a checkpoint; the next wait tries again
         shutil.rmtree(self.path / REMOVED, ignore_errors=True)
 
     def close(self) -> None:
-        """Wait, and forget what is kept for saving. The object can be used on."""
+        """Wait, and drop the saving machinery. The object can still be used."""
         try:
             self.wait()
         finally:
@@ -285,19 +287,19 @@ class Checkpoint:
         strict: bool = True,
         shardings: Mapping[str, Any] | None = None,
     ) -> Restored:
-        """Load a checkpoint into a scope, set the random state of the program, and have the reader
-        go on where it stood.
+        """Load a checkpoint into a scope, set the random state of the program, and move the reader
+        to its saved position.
 
-        step: default the latest. main_program: a CompiledProgram that runs on as many devices as
-        the saved one gets back what each device had of its own (batch_norm's moving averages);
-        otherwise all get the first device's. strict: False loads what fits, and the result tells
-        the rest. shardings: name -> jax.sharding.Sharding to load a variable onto; default that of
-        the scope's array if that is sharded, else the host, from where the program takes it.
+        step: default the latest. main_program: a CompiledProgram on as many devices as the saved
+        one gets each device's own values back (batch_norm's moving averages); otherwise all devices
+        get the first device's. strict: False loads what fits, and the result lists the rest.
+        shardings: name -> jax.sharding.Sharding to load a variable onto; default the sharding of
+        the scope's array if it is sharded, else the host.
 
         In a job of several processes all call it. Raises FluidValueError if there is no such
         checkpoint; LoadError listing every variable that is missing, unexpected, or of another
-        shape or dtype, or the first op that is not the same; ParseError for a damaged one. Then the
-        scope is as it was.
+        shape or dtype, or the first op that differs; ParseError for a damaged checkpoint. Then the
+        scope does not change.
         """
         self.wait()
         runner, program = _executor(executor), as_program(main_program)
@@ -371,8 +373,8 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def _ours(self, what: str, kind: type[FluidError] = LoadError) -> Iterator[None]:
-        """What orbax raises as an error of ours: it has no family of its own, so anything
-        may come.
+        """Turn errors of orbax into ours. Orbax has no base class of its own for errors, so any
+        exception may come.
         """
         try:
             yield
@@ -392,13 +394,13 @@ class Checkpoint:
         self._delete_removed()
 
 
-# tensorstore appends what it was opened with, as JSON: ` [tensorstore_spec='{...}']`
+# tensorstore appends the spec that it was opened with, as JSON: ` [tensorstore_spec='{...}']`
 ATTACHED = re.compile(r" \[\w+='(?:\\.|[^'\\])*'\]")
 
 
 def cause(error: Exception) -> str:
-    """What orbax or tensorstore objects to, on one line of at most 500 characters with its end,
-    where the cause stands.
+    """The cause of an error of orbax or tensorstore, on one line of at most 500 characters; the end
+    is kept, because the cause is there.
     """
     text = ATTACHED.sub("", " ".join(str(error).split()))
     shown = text if len(text) < 500 else f"{text[:200]} ... {text[-250:]}"
@@ -406,7 +408,7 @@ def cause(error: Exception) -> str:
 
 
 def _executor(executor: Any) -> Executor:
-    found = getattr(executor, "_executor", executor)  # a ParallelExecutor holds one
+    found = getattr(executor, "_executor", executor)  # a ParallelExecutor has one
     if not isinstance(found, Executor):
         raise FluidTypeError(
             f"executor is the Executor that runs the program, not {type(executor).__name__}"
@@ -433,7 +435,7 @@ def _install(
     given: Any,
     result: Restored,
 ) -> Restored:
-    """Everything is there and fits: make it so."""
+    """Install the loaded values; called after all checks."""
     names = wanted(program)
     empty = {n: np.zeros(shape, dtype) for n, (dtype, shape) in record.empty.items() if n in names}
     lods = {n: lod for n, lod in record.lods.items() if n in names}

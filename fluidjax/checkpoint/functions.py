@@ -1,4 +1,6 @@
-"""``fluid.io.save_checkpoint`` and its kin: one call each, for jobs with one folder of checkpoints."""
+"""``fluid.io.save_checkpoint`` and related functions: one call each, for jobs with one folder of
+checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from ..state.scope import Scope
 from .folder import Checkpoint
 from .restore import Restored
 
-_folders: dict[str, Checkpoint] = {}  # those that were saved to, which may be being written
+_folders: dict[str, Checkpoint] = {}  # folders that were saved to, which may still be written
 
 
 def _folder(checkpoint_dir: str | os.PathLike[str]) -> Checkpoint:
@@ -35,9 +37,9 @@ def save_checkpoint(
 ) -> int:
     """Save a checkpoint of a running job and return its step; see Checkpoint.save.
 
-    max_num_checkpoints: how many of the newest stay, None: all. asynchronous: return when the
-    values are copied; the next call, wait_checkpoint() or the end of the process waits for the
-    files.
+    max_num_checkpoints: the number of newest checkpoints to keep; None keeps all. asynchronous:
+    return after the values are copied; the next call, wait_checkpoint() or the end of the process
+    waits for the files.
     """
     found, wish = (
         _folder(checkpoint_dir),
@@ -60,7 +62,7 @@ def load_checkpoint(
     strict: bool = True,
     shardings: Mapping[str, Any] | None = None,
 ) -> Restored:
-    """Restore a checkpoint, by default the latest one that is whole, and return what it tells; see
+    """Restore a checkpoint, by default the latest complete one, and return a Restored; see
     Checkpoint.restore.
     """
     return _folder(checkpoint_dir).restore(
@@ -69,21 +71,21 @@ def load_checkpoint(
 
 
 def get_latest_checkpoint_serial(checkpoint_dir: str | os.PathLike[str]) -> int:
-    """The step of the latest checkpoint that is whole, or -1."""
+    """The step of the latest complete checkpoint, or -1."""
     latest = _folder(checkpoint_dir).latest()
     return -1 if latest is None else latest
 
 
 def wait_checkpoint(checkpoint_dir: str | os.PathLike[str]) -> None:
-    """Wait until what save_checkpoint began is written. Raises LoadError if that failed."""
+    """Wait until the files of save_checkpoint are written. Raises LoadError if writing failed."""
     _folder(checkpoint_dir).wait()
 
 
 def clean_checkpoint(
     checkpoint_dir: str | os.PathLike[str], delete_dir: bool = False, after: int | None = None
 ) -> None:
-    """Remove all checkpoints of a folder, or those of later steps than `after`. delete_dir: the
-    folder too, if empty then.
+    """Remove all checkpoints of a folder, or those of later steps than `after`. delete_dir: also
+    remove the folder if it is empty then.
     """
     folder = _folder(checkpoint_dir)
     folder.clean(after)

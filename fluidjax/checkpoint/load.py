@@ -1,4 +1,4 @@
-"""Reading one checkpoint by orbax: what it holds, and the arrays that are asked for."""
+"""Reads one checkpoint by orbax: its contents, and the arrays that are requested."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .seal import STATE
 from .snapshot import Snapshot
 
 ALIKE, OWN, PIECES = "alike", "own", "pieces"  # within the state: see Snapshot
-Groups = Mapping[str, dict[str, Any]]  # ALIKE, OWN, PIECES -> name -> what has a shape and a dtype
+Groups = Mapping[str, dict[str, Any]]  # ALIKE, OWN, PIECES -> name -> its type
 
 
 def contents(manager: Any, step: int) -> Groups:
-    """The metadata of what is stored."""
+    """The metadata of the stored values."""
     tree = manager.item_metadata(step)[STATE].tree
     groups = {key: dict(tree.get(key) or {}) for key in (ALIKE, OWN, PIECES)}
     if set(tree) - set(groups):
@@ -38,7 +38,7 @@ def contents(manager: Any, step: int) -> Groups:
 
 
 def whole_of(record: Record, groups: Groups) -> dict[str, Any]:
-    """Name -> shape and dtype of all variables' values, whatever way they are stored."""
+    """Name -> shape and dtype of all variables' values, however they are stored."""
     if set(arrays_of(record.placed.values())) != set(groups[PIECES]):
         raise ParseError("the record and the state do not agree on which variables are in pieces")
     found = dict(groups[ALIKE])
@@ -61,13 +61,13 @@ def whole_of(record: Record, groups: Groups) -> dict[str, Any]:
 
 
 def _rows(array: Any) -> tuple[int, ...]:
-    """An array's shape as rows; one dimension is one row."""
+    """An array's shape as rows; a shape of one dimension is one row."""
     shape = tuple(array.shape)
     return (1, *shape) if len(shape) == 1 else shape
 
 
 def whole_arrays(record: Record, groups: Groups) -> set[str]:
-    """The variables that are not in pieces: their values are one array, or within one row."""
+    """The variables whose values are one array, or within one row of an array."""
     rows = {n: _rows(array)[0] for n, array in groups[PIECES].items()}
     within = {n for n, p in record.placed.items() if all(rows[a] == 1 for a in p.arrays)}
     return within | set(groups[ALIKE])

@@ -1,4 +1,4 @@
-"""Checkpoints that are being written when the process ends: it waits for them."""
+"""Makes the process wait at its end for checkpoints that are being written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _open: WeakSet[Pending] = WeakSet()
 
 
 def add(writer: Pending) -> None:
-    """Have the process wait for it."""
+    """Make the process wait for it at its end."""
     _open.add(writer)
 
 
@@ -35,7 +35,7 @@ def _wait_for_all() -> None:
             print(f"fluidjax: {error}", file=sys.stderr)
 
 
-# orbax cannot finish once Python has ended its thread pools, which is before atexit's turn. There
-# is no public way to be earlier; where this one is missing, the checkpoint under way stays
-# unfinished, and is not chosen.
+# orbax cannot finish after Python has ended its thread pools, which happens before atexit runs.
+# There is no public way to run earlier. Without this hook the current checkpoint stays unfinished,
+# and is not chosen.
 getattr(threading, "_register_atexit", atexit.register)(_wait_for_all)

@@ -1,5 +1,5 @@
-"""What a checkpoint holds besides arrays: step, program, random state, reader's position; written
-as JSON.
+"""The contents of a checkpoint besides arrays: step, program, random state and reader's position,
+written as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..loaders.position import Position
 from ..ops.registry import REGISTRY
 
 FORMAT, VERSION = "fluidjax-checkpoint", 2
-DEEPEST = 16  # lists and dicts in each other in trainer_args
+DEEPEST = 16  # nesting of lists and dicts in trainer_args
 Lod = tuple[tuple[int, ...], ...]
 
 
@@ -26,8 +26,8 @@ Lod = tuple[tuple[int, ...], ...]
 class Random:
     """The random state of a program in an executor.
 
-    program_seed: the program's random_seed; seed: the one in force (drawn for the process where
-    random_seed is 0); runs: how many steps the program has taken.
+    program_seed: the program's random_seed; seed: the seed in force (chosen for the process if
+    random_seed is 0); runs: the number of steps that the program has taken.
     """
 
     program_seed: int
@@ -53,14 +53,14 @@ class Record:
     lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
-@lru_cache(maxsize=4)  # every save asks; 100 ms for a program of 1,800 ops
+@lru_cache(maxsize=4)  # every save calls this; 100 ms for a program of 1,800 ops
 def lines(desc: ProgramDesc) -> str:
-    """What must agree between a checkpoint and the program that it is restored into, an op or
-    variable a line.
+    """The lines that must agree between a checkpoint and the program that it is restored into, one
+    for each op or variable.
 
-    The numbers that random ops draw depend on their uids, so these stand at the end. The random
-    seed stands apart. Where an op was written (its name scope, which counts up within a process,
-    and its call stack) does not matter.
+    The uids of random ops are at the end, because random numbers depend on them. The random seed is
+    kept separately. The place where an op was written (its name scope, which is numbered within a
+    process, and its call stack) is left out.
     """
     desc = edit.map_ops(desc, _without_place)
     drawn = [
@@ -110,8 +110,8 @@ def to_json(record: Record) -> dict[str, Any]:
 
 
 def from_json(data: Any) -> Record:
-    """The record again. Raises ParseError, naming the place, for anything that to_json does not
-    make.
+    """Read a record. Raises ParseError, which names the place, for anything that to_json does not
+    write.
     """
     kinds = {
         "format": str,
@@ -150,7 +150,7 @@ def from_json(data: Any) -> Record:
 
 
 def checked_args(value: Any, where: str = "trainer_args", depth: int = 0) -> Any:
-    """`value`, if JSON can hold it and give it back equal. Raises FluidTypeError naming the
+    """`value`, if JSON can hold it and return it unchanged. Raises FluidTypeError, which names the
     place.
     """
     if depth > DEEPEST:
@@ -215,7 +215,9 @@ def _empty(value: Any, name: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _placed(value: Any, where: str) -> ShardLayout:
-    """A variable's shape and spans: as many elements, all within it."""
+    """A variable's shape and spans. Checks that the spans have as many elements as the shape and
+    are within it.
+    """
     pair = _list(value, lambda v: type(v) is list, where)
     if len(pair) != 2:
         raise ParseError(f"{where}: expected a shape and a list of spans")

@@ -1,4 +1,4 @@
-"""A checkpoint against a program: what differs, and what is asked of orbax."""
+"""Compares a checkpoint with a program, and determines what orbax has to load."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LONGEST = 300  # characters of an op that a message shows
 
 @dataclass(frozen=True)
 class Restored:
-    """What a restore brought back: the step; where the reader stood (None if none was saved);
-    trainer_args as they were.
+    """The result of a restore: the step; the reader's position (None if none was saved); the saved
+    trainer_args.
 
-    difference: what does not fit, by name; it is empty unless strict=False. program: how the
+    difference: the values that do not fit, by name; empty unless strict=False. program: how the
     programs differ, in words, or "".
     """
 
@@ -40,8 +40,8 @@ class Restored:
 
 
 def meant(program: Program) -> ProgramDesc:
-    """The program that a checkpoint is of: that of a parameter-server job is the one before
-    transpile, whatever the job's size.
+    """The program that a checkpoint describes. For a parameter-server job this is the program
+    before transpile, for any size of the job.
     """
     plan = program.info.pserver_plan
     return program.desc if plan is None else plan.main
@@ -54,7 +54,7 @@ def wanted(program: Program) -> dict[str, VarDesc]:
 
 
 def besides(program: Program) -> dict[str, VarDesc]:
-    """What a geo job remembers besides. It is saved if it is there, and loaded if it was saved."""
+    """Further values of a geo job. They are saved if they exist, and loaded if they were saved."""
     plan = program.info.pserver_plan
     return geo.remembered(plan) if plan is not None and plan.mode == "geo" else {}
 
@@ -62,8 +62,8 @@ def besides(program: Program) -> dict[str, VarDesc]:
 def concerned(
     program: Program, stored: Mapping[str, Any]
 ) -> tuple[dict[str, VarDesc], dict[str, Any]]:
-    """What a program wants of a checkpoint, and what is there of it: what a geo job remembers is
-    nothing to other programs.
+    """The values that a program wants from a checkpoint, and those that the checkpoint has. Values
+    of a geo job do not matter to other programs.
     """
     names = wanted(program)
     extra = {geo.COUNTER, *(n + geo.SNAPSHOT for n in names)} - names.keys()
@@ -72,7 +72,9 @@ def concerned(
 
 
 def program_difference(record: Record, desc: ProgramDesc, seed: int) -> str:
-    """Where the checkpoint's program and this one first differ, in a sentence; "" if they agree."""
+    """The first difference between the checkpoint's program and this one, in a sentence; "" if they
+    agree.
+    """
     at, theirs, ours = compare_programs.first_difference(record.program, lines(desc))
     if at >= 0:
         start = next(
@@ -93,7 +95,7 @@ def program_difference(record: Record, desc: ProgramDesc, seed: int) -> str:
 
 
 def _around(line: str, at: int) -> str:
-    """A line, quoted; of a long one its beginning, and what is around the place."""
+    """A line, quoted; of a long line the beginning, and the surroundings of the place."""
     if line == "nothing" or len(line) <= LONGEST:
         return line if line == "nothing" else f"`{line}`"
     left, right = max(at - LONGEST // 3, LONGEST // 3), at + LONGEST // 3
@@ -102,7 +104,7 @@ def _around(line: str, at: int) -> str:
 
 
 def check(source: str, difference: Difference, program: str) -> None:
-    """Raises LoadError for a checkpoint that does not fit, with all there is to say."""
+    """Raises LoadError for a checkpoint that does not fit, with all differences."""
     if difference:
         more = f"\n{program}" if program else ""
         raise LoadError(
@@ -119,8 +121,8 @@ def check(source: str, difference: Difference, program: str) -> None:
 def fitting(
     names: Mapping[str, VarDesc], stored: Mapping[str, Any]
 ) -> tuple[Difference, list[str]]:
-    """How what is stored (with shapes and dtypes) differs from what is wanted, and the names that
-    can be loaded.
+    """The differences between stored values (with shapes and dtypes) and wanted ones, and the names
+    that can be loaded.
     """
     difference = compare(names, stored)
     unfit = {*(difference.shapes or {}), *(difference.dtypes or {})}
@@ -130,10 +132,11 @@ def fitting(
 def shardings_of(
     names: list[str], stored: Mapping[str, Any], scope: Scope, asked: Mapping[str, Any] | None
 ) -> dict[str, Sharding]:
-    """The sharding to load each variable onto: the one that is asked for, else that of the scope's
-    array. Others: the host.
+    """The sharding to load each variable onto: the requested one, else that of the scope's array,
+    else the host.
 
-    Raises FluidValueError for a sharding that is none, or of a variable that is not there.
+    Raises FluidValueError for anything but a sharding, or for a variable that the checkpoint does
+    not hold.
     """
     for name, sharding in (asked or {}).items():
         if name not in stored:
@@ -164,7 +167,7 @@ def _present(name: str, stored: Any, scope: Scope) -> Sharding | None:
 
 
 def same_kind(name: str, array: Any, stored: Any) -> Any:
-    """A loaded array, which must be what the metadata said. Raises LoadError."""
+    """A loaded array, which must match its metadata. Raises LoadError."""
     if tuple(array.shape) != tuple(stored.shape) or np.dtype(array.dtype) != np.dtype(stored.dtype):
         raise LoadError(
             f"the checkpoint's {name!r} is not of the shape and dtype that its metadata tells; it"

@@ -1,9 +1,9 @@
-"""The file that makes a checkpoint whole: the record, and the size and checksum of every file of
-the arrays.
+"""The file that completes a checkpoint: the record, and the size and checksum of every file of the
+arrays.
 
-It is written last. So a checkpoint without it is none, and damage is found before anything
-interprets the files. (Beside them orbax keeps times and names of its own, which it goes on writing
-to.)
+It is written last, so a folder without it is not a checkpoint, and damage is found before anything
+interprets the files. (Orbax also keeps files with times and names of its own, which it continues to
+write.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..saved.files import read_file, reading, write_files
 from .record import Record, from_json, to_json
 
 SEAL = "fluidjax.json"
-STATE = "state"  # the folder of the arrays: orbax's name for them together
+STATE = "state"  # the folder of the arrays, by orbax's name
 _BLOCK = 1 << 20
 
 
@@ -32,7 +32,7 @@ def seal(folder: Path, record: Record) -> None:
 
 
 def checksum(held: dict[str, Any]) -> int:
-    """CRC-32 of what the seal itself holds."""
+    """CRC-32 of the seal's own contents."""
     return zlib.crc32(json.dumps(held, sort_keys=True).encode())
 
 
@@ -41,8 +41,8 @@ def is_sealed(folder: Path) -> bool:
 
 
 def opened(folder: Path) -> Record:
-    """The record, after every file was compared with its checksum. Raises ParseError naming the
-    first that is not as it was.
+    """The record, after the checksum of every file was compared. Raises ParseError for the first
+    file that has changed.
     """
     try:
         data = json.loads(read_file(folder / SEAL))

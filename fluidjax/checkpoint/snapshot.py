@@ -1,4 +1,6 @@
-"""A program's state out of a scope, in copies that later steps do not touch, and back into one."""
+"""Copies a program's state out of a scope, so that later steps do not change it, and stores it
+back.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,18 @@ from ..saved.values import listed
 from ..state.scope import Scope, ScopeVar
 from .record import Lod
 
-# Every array costs orbax about a millisecond of the CPU. Values of at most so many bytes are stored
-# side by side in one array for each dtype.
+# Every array costs orbax about a millisecond of CPU. Values of at most so many bytes are stored
+# together in one array for each dtype.
 SMALL = 4 << 20
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """replicated: name -> value in the declared shape. own: name -> a row for each rank, where
-    these have their own values.
+    """replicated: name -> value in the declared shape. own: name -> a row for each rank, for
+    per-rank values.
 
-    pieces: arrays with a row for each rank, which hold the parts of the variables of `placed`; or
-    of one dimension, which hold small values side by side.
+    pieces: arrays with a row for each rank, which hold the shards of the variables of `placed`; or
+    arrays of one dimension, which hold small values one after another.
     """
 
     replicated: Mapping[str, Any] = field(default_factory=dict)
@@ -40,17 +42,17 @@ class Snapshot:
 
 
 def nbytes(snapshot: Snapshot) -> int:
-    """How much its values hold in all."""
+    """The bytes of all its values."""
     groups = snapshot.replicated, snapshot.own, snapshot.pieces
     return sum(leaf.nbytes for leaf in jax.tree.leaves(groups))
 
 
 def take(names: list[str], scope: Scope) -> Snapshot:
-    """The values of these variables between two steps. Raises EnforceNotMet naming all that have
-    none.
+    """The values of these variables between two steps. Raises EnforceNotMet that names all
+    variables without a value.
 
-    A step donates its arrays to the next one, so they are copied: on the device where that is the
-    host's own memory, else by orbax, which has the bytes on the host before its save returns.
+    A step donates its arrays to the next one, so they are copied: on the device if its memory is
+    the host's, else by orbax, which copies them to the host before its save returns.
     """
     vars = {n: var for n in names if (var := scope.find_var(n)) is not None}
     missing = [n for n in names if n not in vars or vars[n].storage.empty]
@@ -77,9 +79,9 @@ def take(names: list[str], scope: Scope) -> Snapshot:
 
 
 def _add(var: ScopeVar, replicated: Any, own: Any, pieces: Any, placed: Any) -> None:
-    """One variable's value to where it belongs: a copy, but for `replicated`."""
+    """Add one variable's value to its group: a copy, except for `replicated`."""
     name, shards = var.name, var.storage.shards()
-    if shards is not None:  # as they lie on the devices; reading the value would gather them
+    if shards is not None:  # as they are on the devices; reading the value would gather them
         placed[name] = replace(shards.placed, copies=())
         pieces.update({n: _kept(a) for n, a in shards.arrays.items() if n not in pieces})
         return
@@ -115,12 +117,13 @@ def _pack(replicated: Any, pieces: Any, placed: Any) -> None:
             placed[name] = ShardLayout(value.shape, (Span(array, 0, at, 0, value.size),))
             at += value.size
             del replicated[name]
-        # of one dimension: an array [1, n] tensorstore would copy once more before it is written
+        # of one dimension, because tensorstore would copy an array [1, n] once more before it is
+        # written
         pieces[array] = row if _must_be_numpy() else jax.device_put(row)
 
 
 def _must_be_numpy() -> bool:
-    # of several processes orbax takes arrays of all or of none
+    # with several processes orbax takes the arrays of all processes or of none
     return jax.process_count() > 1 or jax.default_backend() != "cpu"
 
 
@@ -130,7 +133,7 @@ def _is_small(value: Any) -> bool:
 
 
 def _aligned(size: int, dtype: np.dtype) -> np.ndarray:
-    """An empty array that JAX takes as it is, without a copy."""
+    """An empty array that JAX takes over without a copy."""
     held = np.empty(size * dtype.itemsize + 64, np.uint8)
     start = -held.ctypes.data % 64
     return held[start : start + size * dtype.itemsize].view(dtype)
@@ -143,23 +146,23 @@ def _kept(value: Any) -> Any:
     if not alone and (
         value.is_fully_replicated or (jax.process_count() > 1 and value.is_fully_addressable)
     ):
-        # one copy is enough; and of several processes orbax takes arrays of all or of none
+        # one copy is enough; with several processes orbax takes the arrays of all or of none
         return np.array(value)
-    # numpy's arrays orbax would copy once more before its save returns
+    # orbax would copy NumPy arrays once more before its save returns
     device: Any = next(iter(value.sharding.device_set))
     if device.platform != "cpu":
         return value
     if not alone:
         return jnp.copy(value)
-    # NumPy asks for large pages: XLA's own copy takes four times as long, most of it in the kernel
+    # NumPy requests large pages: XLA's own copy takes four times as long, mostly in the kernel
     held = _aligned(value.size, value.dtype).reshape(value.shape)
     np.copyto(held, np.asarray(value))
     return jax.device_put(held, value.sharding)
 
 
 def put(snapshot: Snapshot, scope: Scope, ranks: int) -> None:
-    """Store all values. ranks: on how many the program runs; where as many had their own values,
-    they get them again.
+    """Store all values. ranks: the number of ranks that the program runs on; if as many had their
+    own values, they get them back.
     """
     whole = {n: placed.joined(snapshot.pieces.__getitem__) for n, placed in snapshot.placed.items()}
     values = {**snapshot.replicated, **whole}

@@ -181,7 +181,9 @@ def given_sizes(texts: list[str]) -> dict[str, tuple[int, ...]]:
 def given_shapes(
     texts: list[str], program: Program, feeds: list[str]
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs that --shape gives, with -1 for a first dimension that the program leaves open."""
+    """The shapes of inputs that --shape gives, with -1 for a first dimension that the program
+    leaves open.
+    """
     block = program.global_block()
     return {
         n: (-1, *s[1:]) if block.var(n).shape[:1] == (-1,) else s

@@ -1,5 +1,5 @@
-"""The memory report: what a program needs while it runs, before it runs. ``Program.memory_report``
-is its entry.
+"""The memory report: the memory that a program needs, computed before it runs.
+``Program.memory_report`` is its entry.
 """
 
 from .report import MemoryReport as MemoryReport

@@ -1,9 +1,9 @@
-"""A training step that fits into so many bytes: which values it computes again, and in which order
-XLA works.
+"""Fits a training step into a budget of bytes: chooses the values to recompute, and the order in
+which XLA works.
 
-ways.py tells what there is to choose from, by estimates. What is expected to be within the budget
-at the least added time is compiled, and the compiler's own figure decides; what it says corrects
-the next expectation.
+ways.py estimates the choices. The choice that is expected to be within the budget at the least
+added time is compiled, and the compiler's own figure decides. The figure also corrects the next
+expectation.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from . import compiler
 from .sizes import Arguments, Lengths, Shapes, arguments, nbytes
 from .ways import Way, Ways
 
-MOST_TRIED = 3  # programs that are compiled before the best of those that fit is taken
-WORTHWHILE = 0.1  # of the time that all recomputation takes: for less, none is compiled
-# times the estimate: a scheduler that needs more temporaries does not do what the way is about, and
-# another is tried
+MOST_TRIED = 3  # programs to compile before the best one that fits is taken
+WORTHWHILE = 0.1  # share of the time of recomputing all; a smaller gain is not worth a compilation
+# times the estimate: with more temporaries a scheduler has not used the recomputation, and another
+# one is tried
 STRAYS = 1.6
 MOST_DOUBTED = 3
 HOST_MEMORY = "pinned_host"  # where jax.memory.Space.Host is
-# bytes of temporaries for each of the estimate, where values are computed again
+# bytes of temporaries for each estimated byte, if values are recomputed
 USUALLY = {"default": 1.4, "memory-optimised": 1.25}
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What the compiler says of a way under one of its schedulers."""
+    """The compiler's figures for a way under one of its schedulers."""
 
     way: Way
     scheduler: str
@@ -59,9 +59,10 @@ class Tried:
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """budget: in bytes. tried: in order. chosen: the one of them that the program has become, which
-    is within the budget. no_host: why no value waits in the memory of the host, as a last step;
-    None where it was there to take."""
+    """budget: in bytes. tried: in order. chosen: the member of `tried` that the program was
+    rewritten to, which is within the budget. no_host: why no value can wait in the host's memory as
+    a last step; None if values can.
+    """
 
     budget: int
     tried: tuple[Tried, ...]
@@ -70,7 +71,9 @@ class BudgetReport:
     no_host: str | None = None
 
     def __str__(self) -> str:
-        """What was tried; then what is computed again, and what was left alone and why."""
+        """The ways tried; then the values that are recomputed, and those that cannot be, with the
+        reason.
+        """
         head = f"budget {self.budget / 1e6:,.3f} MB; MB are 1,000,000 bytes"
         lines = (f"  {t}{' (chosen)' if t is self.chosen else ''}" for t in self.tried)
         host = [] if self.no_host is None else [f"  memory of the host is not used: {self.no_host}"]
@@ -79,11 +82,12 @@ class BudgetReport:
 
 @dataclass(frozen=True)
 class Target:
-    """A step as it is to be compiled. types: its state as one device has it, and whole batches.
-    devices: which share these. lower: the step of a program under a scheduler, traced for the
-    types; schedulers: those that it may be compiled with, in groups, of which a later one is tried
-    where no way is within the budget under an earlier. keep: names of values that are not
-    forgotten. no_host: why values cannot wait in the memory of the host; None where they can."""
+    """A step to be compiled. types: its state as one device has it, and whole batches. devices: the
+    number of devices that share the batches. lower: the step of a program under a scheduler, traced
+    for the types. schedulers: the schedulers to compile with, in groups; a later group is tried if
+    no way is within the budget under an earlier one. keep: names of values that must be kept.
+    no_host: why values cannot wait in the host's memory; None if they can.
+    """
 
     desc: ProgramDesc
     fetches: tuple[str, ...]
@@ -96,8 +100,8 @@ class Target:
 
 
 def no_host(device: Any) -> str | None:
-    """Why values of a device's step cannot wait in the memory of its host, by the memories that it
-    lists; None where they can.
+    """Why values of a device's step cannot wait in its host's memory, judged by the memories that
+    the device lists; None if they can.
     """
     if tuning(device.platform).hosted:
         return "on the CPU it is the device's own"
@@ -111,8 +115,8 @@ def no_host(device: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Sizing:
-    """What is fed, as in memory_report: what stands for an unknown first dimension, whole shapes,
-    and how long sequences are.
+    """The feeds, as in memory_report: the size for an unknown first dimension, whole shapes, and
+    lengths of sequences.
     """
 
     batch_size: int | None = None
@@ -120,7 +124,9 @@ class Sizing:
     lengths: Lengths | None = None
 
     def arguments(self, step: Step) -> Arguments:
-        """The types of what a training step takes. Raises what fit raises of them."""
+        """The types of a training step's arguments. Raises the errors that `fit` documents for
+        them.
+        """
         refuse_no_training(step)
         return arguments(step, self.batch_size, self.feed_shapes, self.lengths)
 
@@ -143,14 +149,14 @@ def fit(
     fetch_list: Sequence[Variable | str] | Variable | str | None = None,
     keep: Sequence[str] = (),
 ) -> BudgetReport:
-    """What a program has to compute again so that a run needs at most `budget` bytes; the program
-    stays as it is.
+    """Find the values that a program has to recompute so that a run needs at most `budget` bytes;
+    the program does not change.
 
-    fetch_list: as in memory_report. keep: names of values that are not forgotten. The values of a
-    run are those of the program before, but for rounding where XLA orders sums anew.
+    fetch_list: as in memory_report. keep: names of values that must be kept. A run gives the same
+    values as before, except for rounding if XLA reorders sums.
 
     Raises FluidValueError for an invalid budget, and for one below all estimates, with the smallest
-    of them; and what memory_report raises for a program or sizes that it cannot estimate.
+    estimate; and the errors of memory_report for a program or sizes that it cannot estimate.
     """
     wanted = bytes_of(budget)
     fetches = found_names(program, fetch_list)
@@ -175,8 +181,8 @@ def fit(
 
 
 def search(target: Target, wanted: int) -> BudgetReport:
-    """The fastest way found of a step that needs at most so many bytes on each device. Raises
-    FluidValueError where none does.
+    """The fastest way found for a step that needs at most `budget` bytes on each device. Raises
+    FluidValueError if there is none.
     """
     found = _Search(target, wanted).run()
     chosen, keep, desc = found[-1], {*target.keep, *target.fetches}, target.desc
@@ -203,7 +209,7 @@ class _Search:
         self.names = target.schedulers[0]
 
     def run(self) -> list[Tried]:
-        """What was tried, and the chosen one of it once more."""
+        """The ways tried, and the chosen one."""
         for names in self.target.schedulers:
             self.names = names
             found = self._found()
@@ -214,7 +220,7 @@ class _Search:
         self._refuse()
 
     def _offloaded(self) -> Tried | None:
-        """The last step: values wait on the host, as few as are needed."""
+        """The last resort: as few values as possible wait on the host."""
         self.ways = self.all.offloading()
         for at in range(len(self.ways)):
             if (fitting := self._compiled(at, every=True)) is not None:
@@ -232,8 +238,8 @@ class _Search:
         return best[1]
 
     def _first(self) -> tuple[int, Tried] | None:
-        """A way within the budget, and its place: the fastest that is expected to be; as a last
-        resort what is least by the estimates, though it is not.
+        """A way within the budget, and its index: the fastest that is expected to fit; as a last
+        resort the smallest by estimate, although it is not expected to fit.
         """
         at = self._next(0)
         while at is not None:
@@ -247,11 +253,11 @@ class _Search:
 
     @property
     def _here(self) -> list[Tried]:
-        """What was tried under these schedulers."""
+        """The ways tried under these schedulers."""
         return [t for t in self.tried if t.scheduler in self.names]
 
     def _next(self, start: int) -> int | None:
-        """The fastest way from there on that is expected to be within the budget."""
+        """The fastest way from this index on that is expected to be within the budget."""
         return next(
             (
                 i
@@ -262,8 +268,8 @@ class _Search:
         )
 
     def _better(self, best: int) -> int | None:
-        """The fastest way that is expected within the budget and is worth a compilation, since it
-        takes that much less time.
+        """The fastest way that is expected to be within the budget and saves enough time to be
+        worth a compilation.
         """
         if len(self.compiled) >= MOST_TRIED:
             return None
@@ -275,8 +281,8 @@ class _Search:
         return any(t.way is self.ways[at] for t in self._here)
 
     def _expected(self, at: int) -> float:
-        """Bytes, if the temporaries are to the estimate as those of the nearest way that was
-        compiled, under the better scheduler.
+        """The expected bytes, if the ratio of temporaries to estimate is that of the nearest
+        compiled way, under the better scheduler.
         """
         estimate = self.ways[at].estimate
         if not self._here:
@@ -290,7 +296,7 @@ class _Search:
         )
 
     def _compiled(self, at: int, every: bool = False) -> Tried | None:
-        """The way under the first scheduler with which it is within the budget."""
+        """The compiled way under the first scheduler that keeps it within the budget."""
         way = self.ways[at]
         self.compiled.add(at)
         for name in self._schedulers(at):
@@ -303,8 +309,8 @@ class _Search:
         return None
 
     def _schedulers(self, at: int) -> tuple[str, ...]:
-        """The default one first for the program as it is; for others that which needed less so far,
-        or usually does.
+        """The default scheduler first for the unchanged program; for other programs first the one
+        that needed less so far, or usually does.
         """
         if not at and not self.ways[at].again:
             return self.names

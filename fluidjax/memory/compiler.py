@@ -1,5 +1,5 @@
-"""What the compiler says of a step: its bytes, found by compiling it for types, without values and
-without running it.
+"""The compiler's figures for a step: its bytes, found by compiling it for types, without values and
+without a run.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ..runtime.plan import StepPlan
 from ..xla_cpu.policy import choose
 from .sizes import Arguments, tensors
 
-# "default" is what XLA does of itself; the other one exists on the CPU alone
+# "default" is XLA's default; the other scheduler exists only on the CPU
 SCHEDULERS = ("default", "memory-optimised")
 
 
 def schedulers(device: Any) -> tuple[str, ...]:
-    """Those that the compiler of a device has."""
+    """The schedulers of a device's compiler."""
     return SCHEDULERS if choose(device.platform).orders_for_memory else SCHEDULERS[:1]
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Bytes of a compiled step as XLA counts them; `alias` is the part of the outputs that
+    """The bytes of a compiled step as XLA counts them; `alias` is the part of the outputs that
     overwrites arguments.
     """
 
@@ -42,15 +42,15 @@ class Figures:
 
     @property
     def total(self) -> int:
-        """arguments + outputs + temporaries - alias: what the step needs while it runs."""
+        """arguments + outputs + temporaries - alias: the bytes that the step needs while it runs."""
         return self.arguments + self.outputs + self.temporaries - self.alias
 
 
 def lower(
     desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str
 ) -> jax.stages.Lowered:
-    """The step of a program that was fitted into a budget, as Executor.run would compile it for
-    these types under a scheduler; ragged feeds are padded as a run pads them.
+    """The step of a program that was fitted into a budget, lowered as Executor.run would compile it
+    for these types under a scheduler; ragged feeds are padded as in a run.
     """
     plan = StepPlan.of(desc, fetches, OneDevice(device), scheduler != "default")
     return lower_padded(Compiled(plan, Recompiles()), types.state, tensors(types.feed))
@@ -59,8 +59,8 @@ def lower(
 def run_figures(
     desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str
 ) -> Figures:
-    """The figures of the step that Executor.run compiles of a program without a budget, with the
-    options that suit it. scheduler: "default", or the other one as after memory_optimize.
+    """The figures of the step that Executor.run compiles for a program without a budget, with the
+    options of its policy. scheduler: "default", or the other one as after memory_optimize.
     """
     plan = StepPlan.of(desc, fetches, OneDevice(device), scheduler != "default")
     compiled, feed = Compiled(plan, Recompiles()), tensors(types.feed)
@@ -70,7 +70,7 @@ def run_figures(
 
 
 def options_of(scheduler: str, draft: bool = False) -> dict[str, Any] | None:
-    """XLA's options under a scheduler. draft: slow code, whose memory layout is the same."""
+    """XLA's options under a scheduler. draft: generate slow code with the same memory layout."""
     memory = scheduler == SCHEDULERS[1]
     return choose(jax.default_backend()).options(memory=memory, draft=draft)
 
@@ -78,7 +78,7 @@ def options_of(scheduler: str, draft: bool = False) -> dict[str, Any] | None:
 def lower_padded(
     compiled: Compiled, state: Mapping[str, Any], feed: Mapping[str, Any], platform: str | None = None
 ) -> jax.stages.Lowered:  # fmt: skip
-    """A step, traced for state of these types and for such feeds; these are padded less where an op
+    """A step, traced for state of these types and for such feeds; feeds are padded less if an op
     mixes rows.
 
     platform: as in Compiled.lower.
@@ -104,10 +104,10 @@ def types_of(values: Any) -> Any:
 def figures(
     lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = False
 ) -> dict[str, Figures]:
-    """The figures under the named schedulers. This compiles the step once for each; quick: into
-    slow code, which lays out the same.
+    """The figures under the named schedulers. This compiles the step once for each. quick: compile
+    to slow code with the same memory layout.
 
-    Raises UnsupportedError on a device whose compiler does not tell them.
+    Raises UnsupportedError on a device whose compiler does not report them.
     """
     return {name: _counted(lowered, options_of(name, quick)) for name in names}
 

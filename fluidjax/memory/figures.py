@@ -1,4 +1,4 @@
-"""What a memory report knows, without the ways of showing it."""
+"""The data of a memory report, without its presentation."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .live import Peak, Point
 
 @dataclass(frozen=True)
 class StepMemory:
-    """Bytes of one step of a program; nothing was run to find them.
+    """The bytes of one step of a program, found without a run.
 
-    timeline: every op that runs, in program order, with the bytes alive when each variable takes
-    memory of its own (what running op by op needs), split into live.KINDS. peak: the op with the
-    most, and the variables alive there. compiled: the compiler's own figures by scheduler
-    ("default", and on the CPU "memory-optimised"); empty if it was not asked. scheduler: the one
-    that Executor.run will use.
+    timeline: every op that runs, in program order, with the live bytes if each variable has memory
+    of its own (as in op-by-op execution), split into live.KINDS. peak: the op with the most live
+    bytes, and the variables alive there. compiled: the compiler's own figures by scheduler
+    ("default", and on the CPU "memory-optimised"); empty if they were not requested. scheduler: the
+    one that Executor.run will use.
     """
 
     batch_size: int | None
@@ -31,18 +31,18 @@ class StepMemory:
 
     @property
     def plain(self) -> int:
-        """Bytes that running op by op needs: those of the peak."""
+        """The bytes of op-by-op execution: those of the peak."""
         return self.peak.bytes
 
     @property
     def fused(self) -> int | None:
-        """Bytes that the compiled step needs, as the compiler counts them under `scheduler`; None
-        if it was not asked.
+        """The bytes that the compiled step needs, by the compiler's count under `scheduler`; None
+        if they were not requested.
         """
         return self.compiled[self.scheduler].total if self.compiled else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON. All sizes are bytes."""
+        """A dict of plain values, for JSON. All sizes are bytes."""
         return {
             "batch_size": self.batch_size,
             "feeds": {name: list(shape) for name, shape in self.feeds.items()},

@@ -1,5 +1,5 @@
-"""A CompiledProgram within a budget of bytes for each device: what it computes again is chosen when
-its feeds are known.
+"""Keeps a CompiledProgram within a budget of bytes for each device: the values to recompute are
+chosen when the feeds are known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .sizes import Arguments, state_types
 
 @dataclass(frozen=True, eq=False)
 class FittedAlone(Alone):
-    """One rank on one device, for which a program was rewritten."""
+    """One rank on one device, with a rewritten program."""
 
     made: ProgramDesc = field(kw_only=True)
 
@@ -40,7 +40,7 @@ class Fitting:
         self.budget = budget
         self.reports: list[BudgetReport] = []
         self._made: dict[Any, Ranks] = {}
-        # signatures with which a step is within the budget
+        # signatures of feeds with which a step is within the budget
         self._kept: WeakKeyDictionary[Compiled, set[Any]] = WeakKeyDictionary()
 
     def ranks(
@@ -51,13 +51,13 @@ class Fitting:
         feed: Any,
         compiled: Callable[[Ranks], Compiled],
     ) -> Ranks:
-        """The ranks on which the program, fed so, needs no more than the budget. A search is made
-        for the first feed, and for a later one of other sizes if the step that was found needs more
-        for it.
+        """The ranks on which the program with these feeds stays within the budget. The first feed
+        starts a search. A later feed of other sizes starts another if the step that was found
+        exceeds the budget with it.
 
-        compiled: what the program is on ranks. Raises FluidValueError for a budget that nothing
-        keeps and for a program without gradients, UnsupportedError for ranks or feeds of which the
-        compiler tells no figure.
+        compiled: makes the program's step on ranks. Raises FluidValueError for a budget that no way
+        keeps and for a program without gradients, UnsupportedError for ranks or feeds without a
+        figure of the compiler.
         """
         where = _placed(ranks)
         if not isinstance(feed, Mapping):
@@ -87,7 +87,7 @@ class Fitting:
         return made
 
     def _keeps(self, compiled: Compiled, feed: Mapping[str, Any]) -> bool:
-        """Whether a step, fed so, is within the budget, by the compiler's figure."""
+        """Whether a step with these feeds is within the budget, by the compiler's figure."""
         kept = self._kept.setdefault(compiled, set())
         form = compiled.signature(None, compiled.packed(feed))
         if form not in kept:
@@ -105,7 +105,7 @@ class Fitting:
         refuse_no_training(compiled.step)
         state = state_types(compiled.step)
         if compiled.padding.ragged(feed):
-            compiler.lower_padded(compiled, state, feed)  # which says how much of it is padded
+            compiler.lower_padded(compiled, state, feed)  # the step decides how far it is padded
         fed = compiler.types_of(dict(compiled.packed(feed)))
 
         def lower(desc: ProgramDesc, scheduler: str) -> Any:

@@ -1,9 +1,9 @@
-"""A pure step jitted as its budget of memory was found: under the scheduler that keeps it, its
-state in the order of use.
+"""A pure step jitted as it was fitted into its budget: under the scheduler that keeps the budget,
+with its state in the order of use.
 
-XLA's scheduler for memory goes by the order of the arguments too. A jit takes those of a dict by
-name: of VGG-16's temporaries 0.58 are then left where the order in which the step reads its state
-leaves 0.38.
+XLA's scheduler for memory also depends on the order of the arguments, and a jit orders those of a
+dict by name. VGG-16's temporaries are then reduced to 0.58, but to 0.38 with the state in the order
+in which the step reads it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Pure = Callable[..., tuple[dict[str, Any], list[Any]]]
 
 class Jitted:
     """``(state, feed, key=None) -> (state, fetches)``, jitted; the given state is donated. first:
-    names of the state that travel in this order, before the others."""
+    names of the state that are passed before the others, in this order.
+    """
 
     def __init__(self, step: Pure, first: Sequence[str], options: Mapping[str, str]) -> None:
         self._step, self._first = step, tuple(first)
@@ -65,12 +66,12 @@ class Jitted:
     def lower(
         self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None
     ) -> jax.stages.Lowered:
-        """As of a jax.jit: what it would compile for values or types like these."""
+        """Like the method of a jax.jit: lower for these values or types."""
         return self._call.lower(*self._arguments(state, feed, key))
 
 
 def only_jitted(step: Pure) -> Pure:
-    """The step, refusing to become a part of another jit, in which it would not keep its budget."""
+    """Make the step refuse to become a part of another jit, in which it would not keep its budget."""
 
     def alone(
         state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None
@@ -88,16 +89,16 @@ def only_jitted(step: Pure) -> Pure:
 
 
 def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: Sizing) -> Pure:
-    """A step's function within a budget: `jit` of it is the function whose figure was asked,
-    `budget_report` says what it computes again. `inside` is a part of another jit, which then takes
-    these `compiler_options`.
+    """The function of a step within a budget. Its `jit` is the function that the compiler measured,
+    and its `budget_report` lists the values that it recomputes. `inside` can be a part of another
+    jit with these `compiler_options`.
 
-    stepping: makes the function of a step. Raises what memory.budget.fit raises.
+    stepping: makes the function of a step. Raises the errors of memory.budget.fit.
     """
     wanted, types = bytes_of(budget), sizing.arguments(step)
     device = jax.local_devices()[0]
     key = jax.eval_shape(lambda: jax.random.key(0))
-    # as the user's jit takes them: without x64 it has int32 for int64
+    # dtypes as the user's jit takes them: without x64, int32 for int64
     state, feed = (
         jax.tree.map(_canonical, compiler.types_of(some))
         for some in (dict(types.state), bucketed(tensors(types.feed)))

@@ -1,10 +1,11 @@
-"""Which values of the forward pass are worth keeping: of all that the backward pass needs, those
-that are dearer to compute than to hold.
+"""Chooses the values of the forward pass that are worth keeping for the backward pass: those that
+cost more to recompute than to hold.
 
-A value is kept, or the op that gives it runs again, for which in turn the op's inputs are kept or
-computed again. The choice of least `price * bytes kept + seconds computed again` is a minimum cut
-(Cheng and others; PyTorch's partitioner of forward and backward graphs does the same): for every op
-and every value a node, which lies with the sink where the op runs again or the value is needed.
+A value is kept, or the op that computes it runs again; then the op's inputs must be kept or
+recomputed too. The choice with the least `price * bytes kept + seconds of recomputation` is a
+minimum cut (Cheng and others; PyTorch's partitioner of forward and backward graphs does the same).
+Every op and every value has a node, which is on the sink's side if the op runs again or the value
+is needed.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import numpy as np
 
 from ..ir.desc import OpDesc
 
-NEVER = 2**30  # of an edge that is not cut
+NEVER = 2**30  # the capacity of an edge that is not cut
 
 
 @dataclass
 class Choice:
-    """ops: the forward ops in order. free: what may be forgotten, and the op that gives it. needed:
-    what of it the backward pass reads. size: bytes of each of `free`; seconds: of each op, by uid.
+    """ops: the forward ops in order. free: the values that need not be kept, and the op of each.
+    needed: the values of `free` that the backward pass reads. size: the bytes of each of `free`;
+    seconds: of each op, by uid.
     """
 
     ops: Sequence[OpDesc]
@@ -45,14 +47,14 @@ class Choice:
         self.held = [(self.runs[op.uid], self.values[n]) for n, op in self.free.items()]
 
     def kept(self, price: float) -> tuple[str, ...]:
-        """The values to keep where a byte costs so many seconds."""
-        # scipy takes long to import, and nothing else needs it
+        """The values to keep if a byte costs `price` seconds."""
+        # scipy takes long to import, and only this function needs it
         from scipy.sparse import csr_array  # type: ignore[import-untyped]
         from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # type: ignore[import-untyped]
 
         holding = [price * self.size[n] for n in self.free]
         computing = [self.seconds[uid] for uid in self.runs]
-        # so that no flow fills an edge that is not cut
+        # so large that no flow fills an edge that is not cut
         scale = NEVER / 2 / max(sum(computing), 1e-30)
         edges = [*self.never, *self.held, *((0, node) for node in self.runs.values())]
         costs = [NEVER] * len(self.never) + [

@@ -1,8 +1,9 @@
-"""What is alive at every op when each variable of the program takes memory: op-by-op execution.
+"""The variables alive at every op in op-by-op execution, in which each variable has memory of its
+own.
 
-A variable lives from its write to its last read, and fetched ones to the end. Persistable variables
-and feeds are held all the time: they belong to the scope and to the caller. A variable that an op
-writes anew keeps its place.
+A variable lives from its write to its last read; a fetched one lives to the end. Persistable
+variables and feeds are always held, because they belong to the scope and to the caller. A variable
+that an op overwrites keeps its memory.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ KINDS = ("parameters", "optimizer state", "feeds", "activations", "gradients")
 
 @dataclass(frozen=True)
 class Alive:
-    """A variable that holds memory. line: the user's line of the op that wrote it; of the first
-    that reads it, for what is given.
+    """A variable that holds memory. line: the user's line of the op that wrote it, or of the first
+    op that reads it if it is fed or persistable.
     """
 
     name: str
@@ -33,11 +34,10 @@ class Alive:
 
 @dataclass(frozen=True)
 class Point:
-    """One op while it runs: its index among those that run, its type, the user's line, and the live
-    bytes by kind.
+    """One op while it runs: its index among the ops that run, its type, the user's line, and the
+    live bytes by kind.
 
-    inside: the part of the activations that is variables of the op's own sub-blocks, at their
-    worst.
+    inside: the bytes of activations in the op's own sub-blocks, at their maximum.
     """
 
     index: int
@@ -53,13 +53,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Peak(Point):
-    """The first op with the most live bytes, and what is alive there, largest first."""
+    """The first op with the most live bytes, and the variables alive there, largest first."""
 
     alive: tuple[Alive, ...] = ()
 
 
 class _Held:
-    """Variables that hold memory, and the sums over each kind."""
+    """The variables that hold memory, and the sum for each kind."""
 
     def __init__(self, kind: Callable[[str], str]) -> None:
         self.kind = kind
@@ -76,7 +76,7 @@ class _Held:
 
 
 def timeline(step: Step, sizes: Sizes) -> tuple[tuple[Point, ...], Peak]:
-    """The live bytes at every op of a step that has ops, in program order, and the peak. Linear in
+    """The live bytes at every op of a step, in program order, and the peak. Linear in the size of
     the program.
     """
     block = replace(step.desc.blocks[0], ops=step.ops)
@@ -113,7 +113,7 @@ def _holding(sizes: Sizes, kind: Callable[[str], str]) -> _Held:
 def _run(
     block: BlockDesc, desc: ProgramDesc, sizes: Sizes, held: _Held, keep: Collection[str]
 ) -> Iterator[tuple[OpDesc, _Held]]:
-    """Every op with what is held while it runs (one object, which goes on changing)."""
+    """Every op with the variables held while it runs (one object, which is updated)."""
     live = walk.liveness(block, keep, desc)
     for op, dies, dead in zip(block.ops, live.dies, live.dead, strict=True):
         written = sizes.written.get(op.uid, {})
@@ -127,7 +127,7 @@ def _run(
 
 
 def _inner_peaks(step: Step, sizes: Sizes) -> dict[int, int]:
-    """Sub-block -> the most bytes that its own variables hold, with those of the blocks below it."""
+    """Sub-block -> the maximum of the bytes of its own variables and of the blocks below it."""
     desc = step.desc
     found: dict[int, int] = {}
     for idx in reversed(walk.nested(desc, [i for op in step.ops for i in op.blocks])):
@@ -173,7 +173,7 @@ def kinds(step: Step) -> Callable[[str], str]:
 
 
 def _lines(step: Step) -> dict[str, str | None]:
-    """Name -> the user's line of the first op that mentions it: its writer, unless it holds a value
+    """Name -> the user's line of the first op that mentions it: its writer, unless it has a value
     from the start.
     """
     first: dict[str, str | None] = {}

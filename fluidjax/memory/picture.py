@@ -1,4 +1,4 @@
-"""The timeline as a picture: bytes alive over the ops, stacked by kind."""
+"""Draws the timeline: live bytes over the ops, stacked by kind."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..errors import UnsupportedError
 from .live import KINDS, Point
 
 COLOURS = dict(zip(KINDS, ("#4c78a8", "#9d755d", "#bab0ac", "#59a14f", "#e1812c"), strict=True))
-COLUMNS = 600  # more ops than this are drawn together, each group as its highest op
+COLUMNS = 600  # more ops than this are drawn in groups, each as its highest op
 WIDTH, HEIGHT = 720.0, 220.0
 
 
 def columns(points: Sequence[Point], most: int = COLUMNS) -> list[Point]:
-    """At most `most` points: of each run of neighbours the one with the most bytes."""
+    """At most `most` points: the one with the most bytes of each run of neighbours."""
     step = -(-len(points) // most)
     return [
         max(points[at : at + step], key=lambda p: p.bytes) for at in range(0, len(points), step)
@@ -52,7 +52,7 @@ def svg(points: Sequence[Point]) -> str:
 
 
 def _area(kind: str, above: Sequence[int], below: Sequence[int], wide: float, scale: float) -> str:
-    """Steps along the upper edge, and back along the lower one."""
+    """A path along the upper edge and back along the lower one."""
     forth = [
         f"{x:.1f},{HEIGHT - y * scale:.1f}"
         for i, y in enumerate(above)

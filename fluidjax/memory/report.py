@@ -1,5 +1,5 @@
-"""The memory report of a program: what is alive at every op, before it runs, beside the compiler's
-own figures.
+"""The memory report of a program: the variables alive at every op, found without a run, and the
+compiler's own figures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MemoryReport(StepMemory, Shown):
         return tables.html(self)
 
     def save_picture(self, path: str | Path) -> Path:
-        """Draw the timeline with matplotlib, and return the path; its ending says the format (.png,
+        """Draw the timeline with matplotlib, and return the path, whose suffix is the format (.png,
         .svg, .pdf).
 
         Raises UnsupportedError if matplotlib is not installed.
@@ -51,21 +51,21 @@ def memory_report(
     compiled: bool = True,
     lengths: Lengths | None = None,
 ) -> MemoryReport:
-    """The memory that one run of the program needs, found without running it; the program stays as
-    it is.
+    """The memory that one run of the program needs, found without running it; the program does not
+    change.
 
         print(main.memory_report(batch_size=64, fetch_list=[loss]))
 
-    batch_size: stands for an unknown first dimension of what is fed. feed_shapes: whole shapes of
-    fed variables, by name, for other unknown dimensions. lengths: how many rows the sequences of
-    ragged feeds have, all equal; {name: length} if feeds differ, and a list for one with several
-    levels of sequences, outermost first; the batch is how many sequences the first level has. The
-    compiler's figures are those of the step for which a run pads them. fetch_list: what the run
-    will fetch; only what it and the persistable variables need is counted. compiled: False leaves
-    out the compiler's figures, which take as long as compiling the step once for each scheduler.
+    batch_size: the size of an unknown first dimension of feeds. feed_shapes: whole shapes of fed
+    variables, by name, for other unknown dimensions. lengths: the number of rows of each sequence
+    of ragged feeds, all equal; {name: length} if feeds differ, and a list for a feed with several
+    levels of sequences, outermost first; the batch is the number of sequences of the first level.
+    The compiler's figures are for the padded step. fetch_list: the fetches of the run; only ops
+    that these and the persistable variables need are counted. compiled: False leaves out the
+    compiler's figures, which take as long as compiling the step once for each scheduler.
 
-    Raises FluidValueError for a dimension that nothing tells, for shapes that do not fit, and for a
-    program of which nothing would run; FetchError for what cannot be fetched; UnsupportedError for
+    Raises FluidValueError for an unknown dimension, for shapes that do not fit, and for a program
+    without ops to run; FetchError for a variable that cannot be fetched; UnsupportedError for
     ragged feeds without lengths, and for feeds that decide sizes.
     """
     program = program.holding(fetch_names(fetch_list))

@@ -1,5 +1,5 @@
-"""Bytes of every variable of a step, before it runs: concrete shapes of what goes in, and the
-shapes that follow.
+"""The bytes of every variable of a step, before it runs: the shapes of its arguments, and the
+shapes that follow from them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Lengths = int | Sequence[int] | Mapping[str, int | Sequence[int]]
 
 @dataclass(frozen=True)
 class Arguments:
-    """Types of what a step takes: its persistable variables and its feeds, by name; of a ragged
-    feed those in a Ragged.
+    """The types of a step's arguments: its persistable variables and its feeds, by name; a ragged
+    feed's types are in a Ragged.
     """
 
     state: Mapping[str, jax.ShapeDtypeStruct]
@@ -36,7 +36,7 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes. given: of the state and the feeds, by name. written: of what an op writes, by the op's
+    """Bytes. given: of the state and the feeds, by name. written: of an op's outputs, by the op's
     uid and the name.
     """
 
@@ -47,13 +47,13 @@ class Sizes:
 def arguments(
     step: Step, batch_size: int | None, feed_shapes: Shapes | None, lengths: Lengths | None = None
 ) -> Arguments:
-    """The types of the step's arguments, where dimension 0 of a feed, if unknown, is the batch.
+    """The types of the step's arguments; an unknown dimension 0 of a feed is the batch.
 
     lengths: the length of all sequences of ragged feeds; for several levels one number each,
     outermost first. The batch is the number of sequences of the first level.
 
-    Raises FluidValueError for a dimension that nothing tells, a name that is not fed, a shape or
-    lengths that do not fit, UnsupportedError for ragged feeds without lengths.
+        Raises FluidValueError for an unknown dimension, a name that is not fed, a shape or lengths
+        that do not fit, UnsupportedError for ragged feeds without lengths.
     """
     if batch_size is not None and not _positive(batch_size):
         raise FluidValueError(f"batch_size is a positive integer, not {batch_size!r}")
@@ -73,7 +73,7 @@ def arguments(
 
 
 def state_types(step: Step) -> dict[str, jax.ShapeDtypeStruct]:
-    """The types of the persistable variables that a step reads. Raises FluidValueError where the
+    """The types of the persistable variables that a step reads. Raises FluidValueError if the
     program leaves one open.
     """
     return {name: _state(step.desc.blocks[0].vars[name]) for name in step.reads}
@@ -126,9 +126,7 @@ def _feed(var: VarDesc, batch_size: int | None, given: Any) -> jax.ShapeDtypeStr
 
 
 def _lengths(step: Step, lengths: Lengths | None) -> dict[str, tuple[int, ...]]:
-    """The lengths of the sequences of each ragged feed that `lengths` names, a number for each
-    level.
-    """
+    """The lengths of the sequences of each ragged feed in `lengths`, one number for each level."""
     ragged = {n: v.lod_level for n, v in step.feeds.items() if v.lod_level}
     if lengths is not None and not ragged:
         raise FluidValueError(
@@ -185,7 +183,7 @@ def _ragged(var: VarDesc, batch_size: int | None, lengths: tuple[int, ...]) -> R
 
 
 def tensors(feed: Mapping[str, Any]) -> dict[str, Any]:
-    """Types of feeds, ragged ones as tensors of zeros, of which a step tells how it pads them."""
+    """The types of feeds; ragged feeds are tensors of zeros, which the step pads as in a run."""
     return {n: _zeros(t) if isinstance(t, Ragged) else t for n, t in feed.items()}
 
 
@@ -212,10 +210,9 @@ def _fitting(var: VarDesc, given: Any) -> tuple[int, ...]:
 
 
 def measure(step: Step, types: Arguments) -> Sizes:
-    """Bytes of everything that the step touches, found by tracing it on types alone: nothing is
-    computed.
+    """The bytes of every variable of the step, found by tracing it on types; nothing is computed.
 
-    Raises what the step's own ops raise for shapes that do not fit, with the op's text and the
+    Raises the errors of the step's ops for shapes that do not fit, with the op's text and the
     user's line.
     """
     written: dict[int, dict[str, int]] = {}
@@ -233,7 +230,7 @@ def measure(step: Step, types: Arguments) -> Sizes:
 
 
 def nbytes(value: Any) -> int:
-    """Bytes of an array, of a type, or of all arrays in a container."""
+    """The bytes of an array, of a type, or of all arrays in a container."""
     return sum(
         prod(leaf.shape) * leaf.dtype.itemsize
         for leaf in jax.tree.leaves(value)

@@ -10,13 +10,13 @@ from .figures import StepMemory
 from .live import KINDS
 from .picture import COLOURS, svg
 
-LARGEST = 12  # variables of the peak that are listed
+LARGEST = 12  # listed variables of the peak
 
 _CSS = """.fjm .key{display:inline-block;width:.8em;height:.8em;margin-right:.4em}"""
 
 
 def unit(report: StepMemory) -> tuple[str, float]:
-    """The unit in which the report shows bytes: kB, MB or GB, by its largest figure."""
+    """The unit of the report's bytes: kB, MB or GB, by its largest figure."""
     most = max([report.plain, *(f.total for f in report.compiled.values())])
     return next(
         (name, size)
@@ -31,7 +31,7 @@ def _shown(report: StepMemory) -> Callable[[int], str]:
 
 
 def totals(report: StepMemory) -> list[tuple[str, str, str]]:
-    """(what, size, where it comes from) of the whole step."""
+    """(name, size, source) for the whole step."""
     size = _shown(report)
     rows = [("op by op", size(report.plain), "every variable takes memory until its last read")]
     for name, f in report.compiled.items():
@@ -51,7 +51,7 @@ def kinds(report: StepMemory) -> list[tuple[str, str]]:
 
 
 def largest(report: StepMemory) -> list[tuple[str, str, str, str]]:
-    """(name, kind, size, line) of the largest variables at the peak; the last row sums up the
+    """(name, kind, size, line) of the largest variables at the peak; the last row is the sum of the
     others.
     """
     alive, size = report.peak.alive, _shown(report)
@@ -96,7 +96,7 @@ def text(report: StepMemory) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> Iterable[str]:
-    """Rows as lines of columns; those in `right` are numbers."""
+    """Rows as lines of aligned columns; those in `right` are numbers."""
     wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         cells = [

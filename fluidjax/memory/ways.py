@@ -1,5 +1,5 @@
-"""Ways of computing a training step in less memory: what each computes again, about how much time
-that adds and memory it leaves.
+"""Ways of computing a training step in less memory: which values each recomputes, and estimates of
+the added time and the memory.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from ..passes.offload import Offload, waiting
 from ..passes.recompute import Forward, Recompute
 from .kept import Choice
 
-# of the forward pass, each of which is computed again by itself
+# single ops of the forward pass that are recomputed by themselves
 PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
 BYTES_A_SECOND = 4e9  # that ops besides convolutions and products read and write
-FUSED_BYTES_A_SECOND = 4e10  # of small ops, which XLA computes within their readers
-# times the seconds: XLA's convolutions of groups of channels (28 ms for 19 million operations)
+FUSED_BYTES_A_SECOND = 4e10  # of small ops, which XLA fuses into their readers
+# times the seconds: XLA's convolutions with groups of channels (28 ms for 19 million operations)
 GROUPED = 30
-PRICES = tuple(1e-12 * 4**i for i in range(11))  # seconds that one is willing to compute for a byte
+PRICES = tuple(1e-12 * 4**i for i in range(11))  # prices: seconds of computation for a byte
 MOST_TOLD = 3
-SHARES = (0.25, 0.5, 1.0)  # of the values that may wait on the host
+SHARES = (0.25, 0.5, 1.0)  # shares of the values that may wait on the host
 HOST_BYTES_A_SECOND = 2e10  # each way between a device and its host
-# between two ways, of which one needs so much less or takes so much longer, there are so many
+# the number of ways between two that differ by so much in memory or time
 FAR, DEARER, BETWEEN = 0.85, 2.0, 5
 
 
 @dataclass(frozen=True)
 class Way:
-    """A program that computes the same. again: ops that it computes twice. work: the convolutions
-    and products among them, over all of the step's. seconds: about what computing them takes.
-    estimate: the most bytes of declared shapes that are alive at once, besides what is persistable
-    or fed. made_by: the pass that makes it of the program; None where nothing is computed again.
-    offload: what waits on the host meanwhile."""
+    """A program that computes the same. again: ops that it computes twice. work: the share of
+    convolutions and products among them in the work of the step. seconds: the estimated time of
+    computing them. estimate: the most live bytes by declared shapes, besides persistable and fed
+    variables. made_by: the pass that makes it; None if nothing is recomputed. offload: values that
+    wait on the host.
+    """
 
     desc: ProgramDesc
     again: int
@@ -53,7 +54,7 @@ class Way:
 
     @property
     def made(self) -> tuple[Pass, ...]:
-        """The passes that make it of the program."""
+        """The passes that make it from the program."""
         return tuple(p for p in (self.made_by, self.offload) if p is not None)
 
     def __str__(self) -> str:
@@ -68,8 +69,8 @@ class Way:
 
 
 class Ways:
-    """The ways of a program. kept: names of values that are not forgotten; rows: what unknown sizes
-    count as.
+    """The ways of a program. kept: names of values that must be kept; rows: the number that unknown
+    sizes count as.
     """
 
     def __init__(self, desc: ProgramDesc, kept: frozenset[str], rows: int) -> None:
@@ -98,8 +99,9 @@ class Ways:
 
     @cached_property
     def found(self) -> list[Way]:
-        """The program as it is; then ways that take ever more time and ever less memory, as far as
-        estimates go; last, of the smallest ones, that of which least waits for the backward pass.
+        """The unchanged program; then ways with more and more time and less and less memory, by
+        estimates; last, of the smallest ways, the one with the fewest bytes waiting for the
+        backward pass.
         """
         plain = Way(self.desc, 0, 0.0, 0.0, self.estimate(self.desc))
         if self.forward.refusal() is not None:
@@ -114,12 +116,12 @@ class Ways:
         return [*found, least] if smaller else found
 
     def _waiting(self, way: Way) -> int:
-        """Bytes that wait for the backward pass."""
+        """The bytes that wait for the backward pass."""
         made = way.made_by
         return sum(map(self._bytes, {*made.checkpoints, *made.kept})) if made is not None else 0
 
     def offloading(self) -> list[Way]:
-        """The smallest of the ways with ever more of what it keeps on the host, the largest values
+        """The smallest way, with more and more of its kept values on the host, the largest values
         first.
         """
         if self.forward.refusal() is not None:
@@ -151,13 +153,13 @@ class Ways:
         return found
 
     def _between(self, cheap: Way, small: Way) -> Iterator[Way]:
-        """Ways that recompute in the first part of the net what `small` does, and in the rest what
-        `cheap` does. A price alone cannot separate equal layers: it takes all of them or none.
+        """Ways that recompute like `small` in the first part of the net, and like `cheap` in the
+        rest. A price alone cannot separate equal layers: it takes all of them or none.
         """
         near = small.estimate > FAR * cheap.estimate and small.seconds < DEARER * cheap.seconds
         if near or small.made_by is None:
             return
-        # the program as it is keeps all
+        # the unchanged program keeps all
         whole = cheap.made_by or Recompute(kept=tuple(self._choice(()).free))
         for part in range(1, BETWEEN + 1):
             border = len(self.forward.ops) * part // (BETWEEN + 1)
@@ -190,7 +192,7 @@ class Ways:
     def _way(self, cuts: tuple[str, ...], kept: tuple[str, ...]) -> Way:
         desc, segments = self.forward.written(cuts, kept)
         again = [op for s in segments for op in s.ops]
-        # a gradient takes twice the work of what it differentiates
+        # a gradient takes twice the work of its forward op
         work = sum(map(self._flops, again)) / (3 * self.work) if self.work else 0.0
         seconds = sum(self.seconds[op.uid] for op in again)
         return Way(
@@ -215,13 +217,11 @@ class Ways:
         )
 
     def estimate(self, desc: ProgramDesc) -> int:
-        """The most bytes that are alive at once, where parameters are updated as soon as their
-        gradients are there.
-        """
+        """The most live bytes, if parameters are updated as soon as their gradients exist."""
         return self.peak(desc)[0]
 
     def peak(self, desc: ProgramDesc) -> tuple[int, OpDesc | None]:
-        """These bytes, and the op at which so much is alive."""
+        """The most live bytes, and the op at which they are live."""
         block = desc.blocks[0]
         first: dict[str, int] = {}
         last: dict[str, int] = {}
@@ -243,14 +243,14 @@ class Ways:
                 change[max(last[n], i) + 1] -= own
         now = most = 0
         where: OpDesc | None = None
-        for i, n_bytes in enumerate(change[:-1]):  # behind the last op nothing begins
+        for i, n_bytes in enumerate(change[:-1]):  # nothing begins behind the last op
             now += n_bytes
             if now > most:
                 most, where = now, block.ops[i]
         return most, where
 
     def _checkpoints(self, count: int) -> tuple[str, ...]:
-        """The values that cut the forward pass into about so many parts of equal bytes, at its
+        """The values that divide the forward pass into about `count` parts of equal bytes, at its
         narrowest places.
         """
         ops, made = self.forward.ops, [0]
@@ -271,8 +271,8 @@ class Ways:
 
     @cached_property
     def _across(self) -> list[tuple[str, ...]]:
-        """For each forward op what is written before it and read by it or a forward op
-        behind it.
+        """For each forward op, the values that are written before it and read by it or a later
+        forward op.
         """
         ops = self.forward.ops
         last = {n: i for i, op in enumerate(ops) for n in op.reads}
@@ -299,7 +299,7 @@ class Ways:
 
 
 def _front(ways: Sequence[Way]) -> list[Way]:
-    """Those than which none is both faster and smaller, the fastest first."""
+    """The ways than which no other is both faster and smaller, the fastest first."""
     found: list[Way] = []
     for way in sorted(ways, key=lambda w: (w.seconds, w.estimate)):
         if not found or way.estimate < found[-1].estimate:

@@ -19,7 +19,7 @@ from .values import filename as base_name
 def read_arrays(
     wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | bytes | None
 ) -> dict[str, np.ndarray]:
-    """The saved arrays of these variables; those whose file is not there are left out.
+    """The saved arrays of these variables; variables without a file are left out.
 
     Raises FluidValueError if there is no such folder or combined file, ParseError for files that
     hold no tensors.
@@ -41,14 +41,14 @@ def read_arrays(
     found: dict[str, np.ndarray] = {}
     with waiting(lambda: f"reading variable {len(found):,} of {len(paths):,} from {str(folder)!r}"):
         for name, path in paths.items():
-            if os.path.isfile(path):  # False too for a name that no file can have
+            if os.path.isfile(path):  # False also for a name that no file can have
                 found[name] = read_array(path)
     return found
 
 
 def read_array(path: Path) -> np.ndarray:
-    """The array of a file that holds one tensor. Raises ParseError naming the file for anything
-    else.
+    """The array of a file that holds one tensor. Raises ParseError, which names the file, for
+    anything else.
     """
     with reading(path) as file:
         return stream.read_one(file, str(path)).array

@@ -1,4 +1,4 @@
-"""Writing files so that an old one is whole until the new one is: temporary names first, then
+"""Writes files so that an old file is complete until the new one is: temporary names first, then
 renames.
 """
 
@@ -22,7 +22,7 @@ def safe_name(name: str) -> str:
     """A variable's name as a file's name below a folder.
 
     Raises FluidValueError for a name that would lead out of the folder ("../x", "/x", "a/../../x"),
-    or that no file can have. Slashes within are folders, as in Paddle.
+    or that no file can have. Slashes in it are folders, as in Paddle.
     """
     parts = name.split("/")
     if (
@@ -47,14 +47,14 @@ def safe_name(name: str) -> str:
 
 
 def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
-    """Write files below `folder` (made if it is not there): all or, if anything goes wrong, none.
+    """Write files below `folder` (created if missing): all of them or, if anything fails, none.
 
-    Every file is first written whole under a temporary name beside its place and flushed to the
-    disk; only then are they renamed, one after another, with Ctrl-C held back meanwhile. So a full
-    disk, an exception or Ctrl-C leaves the old files as they were; a power cut (or a kill) among
-    the renames leaves each file either old or new, never torn.
+    Every file is first written under a temporary name in its folder and flushed to the disk. Then
+    the files are renamed one after another, with Ctrl-C held back. So a full disk, an exception or
+    Ctrl-C does not change the old files. A power cut (or a kill) between the renames leaves each
+    file either old or new, never partial.
 
-    Raises FluidValueError where a folder is in a file's place, OSError for what the disk refuses.
+    Raises FluidValueError if a folder has a file's name, OSError for errors of the disk.
     """
     base = Path(folder)
     base.mkdir(parents=True, exist_ok=True)
@@ -85,9 +85,7 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
 
 @contextlib.contextmanager
 def _naming(target: Path) -> Iterator[None]:
-    """An OSError that names the file that was to be written, and says that the old ones are as they
-    were.
-    """
+    """An OSError that names the file to be written, and says that the old files have not changed."""
     try:
         yield
     except OSError as error:
@@ -99,8 +97,8 @@ def _naming(target: Path) -> Iterator[None]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write one file as UTF-8; an old one is whole until the new one is. Raises FluidValueError
-    naming the path where it cannot be.
+    """Write one file as UTF-8; the old file is complete until the new one is. Raises
+    FluidValueError, which names the path, if it cannot be written.
     """
     where = Path(path)
     if not where.parent.is_dir():
@@ -114,15 +112,15 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def read_file(path: str | Path) -> bytes:
-    """The bytes of a file. Raises FluidValueError naming the path if it cannot be read."""
+    """The bytes of a file. Raises FluidValueError, which names the path, if it cannot be read."""
     with reading(path) as file:
         return file.read()
 
 
 @contextlib.contextmanager
 def reading(path: str | Path) -> Iterator[BinaryIO]:
-    """A file, open to be read. Raises FluidValueError naming the path if it cannot be read, or is a
-    device or a pipe.
+    """A file, open for reading. Raises FluidValueError, which names the path, if it cannot be read,
+    or is a device or a pipe.
     """
     try:
         if os.path.exists(path) and not os.path.isfile(path):

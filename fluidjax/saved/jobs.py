@@ -1,8 +1,9 @@
-"""What the processes of a parameter-server job save and load.
+"""The variables that the processes of a parameter-server job save and load.
 
-The files are those of Fluid: each trainer writes what its program keeps, the first one also what
-pservers keep, and a pserver reads what it owns. Here the trainers hold what pservers own, so a
-pserver that has read a folder says which, and the trainers read it when they start.
+The files are Fluid's: each trainer writes the variables that its program keeps, the first trainer
+also those that pservers keep, and a pserver reads those that it owns. Here the trainers hold the
+pservers' variables, so a pserver that has read a folder announces the folder, and the trainers read
+it when they start.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from .values import STORED_KINDS, store
 
 _SHARED = frozenset(
     {"Param", "Grad", "LearningRate", "Beta1Tensor", "Beta2Tensor"}
-)  # of an update; the rest is its state
+)  # slots of an update op; its other variables are state
 
 
 def is_trainers(program: Program) -> bool:
-    """Whether it is a trainer's program in a job that runs."""
+    """Whether it is a trainer's program in a running job."""
     return (
         program.info.pserver_plan is not None
         and current_job() is not None
@@ -44,7 +45,9 @@ def is_pservers(program: Program) -> bool:
 
 
 def on_servers(plan: PserverPlan) -> dict[str, VarDesc]:
-    """What only pservers have: the state of every update, and the tables that no trainer holds."""
+    """The variables that only pservers have: the state of every update, and the tables that no
+    trainer holds.
+    """
     vars, names = plan.main.blocks[0].vars, dict[str, None]()
     for op in plan.main.blocks[0].ops:
         if on_pservers(op) and op.input("Param"):
@@ -57,7 +60,7 @@ def on_servers(plan: PserverPlan) -> dict[str, VarDesc]:
 
 
 def on_trainers(program: Program) -> dict[str, VarDesc]:
-    """What a trainer's program keeps itself: parameters, statistics, counters."""
+    """The variables that a trainer's program keeps itself: parameters, statistics, counters."""
     plan = program.info.pserver_plan
     away, there = on_servers(plan), plan.main.blocks[0].vars
     kept = program.desc.blocks[0].vars.values()
@@ -69,13 +72,15 @@ def on_trainers(program: Program) -> dict[str, VarDesc]:
 
 
 def to_save(program: Program) -> dict[str, VarDesc]:
-    """What this trainer writes. The others leave what pservers have to the first one."""
+    """The variables that this trainer writes. Only the first trainer writes the pservers'
+    variables.
+    """
     plan = program.info.pserver_plan
     return on_trainers(program) | (on_servers(plan) if plan.trainer_id == 0 else {})
 
 
 def to_load(program: Program) -> dict[str, VarDesc]:
-    """What each trainer reads, since each holds its part of all."""
+    """The variables that each trainer reads, because each holds its part of all."""
     return on_trainers(program) | on_servers(program.info.pserver_plan)
 
 
@@ -83,9 +88,8 @@ def to_load(program: Program) -> dict[str, VarDesc]:
 
 
 def load_on_pserver(program: Program, dirname: str, filename: str | None) -> None:
-    """Read what a pserver owns, check it, and keep in mind for the trainers where it came from.
-
-    Raises LoadError for what is missing or does not fit, as load_vars does.
+    """Read the variables that a pserver owns, check them, and record for the trainers where they
+    came from.
     """
     plan = program.info.pserver_plan
     (endpoint,) = (
@@ -97,20 +101,20 @@ def load_on_pserver(program: Program, dirname: str, filename: str | None) -> Non
     of = _owners(plan)
     wanted = {n: v for n, v in _all(plan).items() if of.get(n) in here}
     found = read_arrays(wanted if filename is None else _all(plan), dirname, filename)
-    # it is checked, and not kept: that is for the trainers
+    # only checked, not stored: the trainers store them
     store(wanted, {n: a for n, a in found.items() if n in wanted}, repr(dirname), scope=Scope())
     program.update_info(loaded_from=(str(Path(dirname).absolute()), filename or ""))
 
 
 def _all(plan: PserverPlan) -> dict[str, VarDesc]:
-    """What a job keeps, wherever that is."""
+    """All variables that a job keeps in any process."""
     program = Program.from_desc(plan.trainer(0)[0])
     program.update_info(pserver_plan=plan)
     return to_load(program)
 
 
 def _owners(plan: PserverPlan) -> dict[str, str]:
-    """Parameters and the states of their updates -> the parameter."""
+    """Parameters and the state of their updates -> the parameter."""
     found = {p.name: p.name for p in plan.params} | {t.name: t.name for t in plan.tables}
     state = on_servers(plan)
     for op in plan.main.blocks[0].ops:
@@ -123,11 +127,11 @@ def _owners(plan: PserverPlan) -> dict[str, str]:
 
 
 def take_loaded(plan: PserverPlan, loaded: Mapping[int, tuple[str, str]], scope: Scope) -> None:
-    """Give the scope what the pservers have read: of each the rows that it owns. What trainers keep
-    comes from the first.
+    """Store in the scope the values that the pservers have read: the rows that each owns. Variables
+    that trainers keep come from the first pserver.
 
-    loaded: by pserver, the folder, and the file in it ("": one for each variable).
-    Raises JobError where this trainer cannot read a folder that a pserver has read.
+    loaded: by pserver, the folder, and the file in it ("": one for each variable). Raises JobError
+    if this trainer cannot read a folder that a pserver has read.
     """
     wanted, rows_of = _all(plan), _rows(plan)
     sources = {where: _read(wanted, k, *where) for k, where in loaded.items()}
@@ -147,7 +151,7 @@ def take_loaded(plan: PserverPlan, loaded: Mapping[int, tuple[str, str]], scope:
 
 
 def _rows(plan: PserverPlan) -> dict[str, list[tuple[str, slice]]]:
-    """Of what is cut into blocks: which rows which pserver has."""
+    """For variables cut into blocks, the rows that each pserver has."""
     vars, params = plan.main.blocks[0].vars, {p.name: p for p in plan.params}
     of = {n: params[owner] for n, owner in _owners(plan).items() if owner in params}
     return {

@@ -35,18 +35,18 @@ def save_inference_model(
     main_program: Program | None = None, model_filename: str | None = None, params_filename: str | None = None,
     export_for_deployment: bool = True, program_only: bool = False,
 ) -> list[str]:  # fmt: skip
-    """Prune a program to what computes `target_vars` from `feeded_var_names`, and save it with its
-    persistable values.
+    """Prune a program to the ops that compute `target_vars` from `feeded_var_names`, and save it
+    with its persistable values.
 
-    dirname: a folder, made if it is not there. model_filename: default "__model__".
-    params_filename: None writes a file for each variable, else all go into this one.
-    export_for_deployment: False saves the whole program instead, as MODEL.main_program.
-    program_only: no values. Returns the names of the saved targets: each target goes through a
-    `scale` of 1, as in Fluid. main_program itself stays as it is (Fluid appends the scales to it).
+    dirname: a folder, created if missing. model_filename: default "__model__". params_filename:
+    None writes a file for each variable, else all go into this file. export_for_deployment: False
+    saves the whole program instead, as MODEL.main_program. program_only: no values. Returns the
+    names of the saved targets: each target goes through a `scale` of 1, as in Fluid. main_program
+    itself does not change (Fluid appends the scales to it).
 
-    Raises FluidValueError for names that are no strings, targets that are no Variables, a feed that
-    the targets do not need; EnforceNotMet for values that are not there. A save that fails leaves
-    older files as they were.
+    Raises FluidValueError for names that are not strings, targets that are not Variables, a feed
+    that the targets do not need; EnforceNotMet for missing values. A save that fails does not
+    change older files.
     """
     program = as_program(main_program)
     feeds = (
@@ -97,10 +97,10 @@ def deployed(
 def normalized(
     desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str], prune: bool = True
 ) -> ProgramDesc:
-    """`desc` in test mode, with feed and fetch ops for these names alone. prune: without what the
-    fetches do not need.
+    """`desc` in test mode, with feed and fetch ops for exactly these names. prune: drop the ops
+    that the fetches do not need.
 
-    Raises FluidValueError for a feed that they do not need.
+    Raises FluidValueError for a feed that the fetches do not need.
     """
     desc = edit.replace_ops(
         desc, 0, (op for op in desc.blocks[0].ops if op.type not in ("feed", "fetch"))
@@ -117,8 +117,8 @@ def normalized(
 def with_feed_and_fetch(
     desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str]
 ) -> ProgramDesc:
-    """`desc` with a feed op for every feed in front (the last one first, as Fluid writes them) and
-    a fetch op a fetch.
+    """`desc` with a feed op for every feed at the front (the last feed first, as Fluid writes them)
+    and a fetch op for every fetch.
     """
     uid = edit.max_uid(desc)
     ops = list(desc.blocks[0].ops)
@@ -148,8 +148,8 @@ def with_feed_and_fetch(
 
 
 def feeds_and_fetches(desc: ProgramDesc) -> tuple[list[str], list[str]]:
-    """The names that a saved program's feed ops give and its fetch ops take, by their `col`. Raises
-    ParseError for gaps.
+    """The outputs of a saved program's feed ops and the inputs of its fetch ops, by their `col`.
+    Raises ParseError for gaps.
     """
     found: dict[str, dict[int, str]] = {"feed": {}, "fetch": {}}
     for op in desc.blocks[0].ops:
@@ -181,16 +181,16 @@ def load_inference_model(
     """Load a program that was saved for inference, and its values into the global scope: [program,
     feed names, fetch variables].
 
-    dirname: the folder; None: model_filename and params_filename are the bytes themselves.
-    model_filename: default "__model__" or, where there is none, the only .pdmodel file.
-    params_filename: None for a file each, or the .pdiparams file that belongs to a .pdmodel.
-    partial: values that are missing or do not fit are left out, and a warning lists them.
-    trainable: make Parameters of the stored float values, but for running statistics, so that an
-    optimizer tunes them (a saved program does not say which they were, and Fluid makes none).
+    dirname: the folder; None if model_filename and params_filename are the bytes themselves.
+    model_filename: default "__model__" or, if there is no such file, the only .pdmodel file.
+    params_filename: None for one file for each variable, or for the .pdiparams file that belongs to
+    a .pdmodel. partial: leave out values that are missing or do not fit, with a warning that lists
+    them. trainable: make Parameters of the stored float values, except running statistics, so that
+    an optimizer trains them (a saved program does not mark its Parameters, and Fluid makes none).
 
-    An op type that is not known does not keep a model from being loaded and printed; running it
-    names all of them. Raises FluidValueError for files that are not there, ParseError for files
-    that are damaged, LoadError for values that do not fit; then the scope is as it was.
+    A model with unknown op types can be loaded and printed; a run raises an error that names all of
+    them. Raises FluidValueError for missing files, ParseError for damaged files, LoadError for
+    values that do not fit; then the scope does not change.
     """
     if pserver_endpoints:
         raise FluidValueError(
@@ -239,7 +239,7 @@ def _result(
 
 def with_parameters(desc: ProgramDesc) -> ProgramDesc:
     """`desc` with Parameters for the float persistables of block 0 that its ops read and that are
-    no running statistics.
+    not running statistics.
     """
     ops = desc.blocks[0].ops
     statistics = {
@@ -263,10 +263,11 @@ def with_parameters(desc: ProgramDesc) -> ProgramDesc:
 
 
 def locate(folder: Path, model_filename: str | None = None) -> tuple[Path, str | None]:
-    """The program's file in a folder, and the name of the file of all values beside it (None: a
-    file each).
+    """The program's file in a folder, and the name of the file with all values in that folder
+    (None: one file for each value).
 
-    Raises FluidValueError saying what is in the folder where none or several could be meant.
+    Raises FluidValueError, which lists the folder's files, if no file or several could be the
+    program.
     """
     if not folder.is_dir():
         raise MissingFileError(f"There is no directory named {str(folder)!r}")
@@ -286,7 +287,7 @@ def locate(folder: Path, model_filename: str | None = None) -> tuple[Path, str |
 
 
 def read_program(data: bytes, source: str) -> tuple[Program, list[str], list[Variable]]:
-    """A saved program, what it is fed, and what it gives. Raises ParseError naming the source."""
+    """A saved program, its feeds and its fetches. Raises ParseError, which names the source."""
     try:
         program = Program.parse_from_string(data)
         feeds, fetches = feeds_and_fetches(program.desc)
@@ -300,8 +301,8 @@ def read_program(data: bytes, source: str) -> tuple[Program, list[str], list[Var
 def _restored(
     program: Program, wanted: Mapping[str, VarDesc], found: dict[str, Any]
 ) -> dict[str, Any]:
-    """The values, those as floats that WeightQuantization left as integers: times the scales in the
-    attributes of their ops.
+    """The values as floats: integers that WeightQuantization left are multiplied by the scales in
+    the attributes of their ops.
     """
     for op in (
         op for block in program.blocks for op in block.ops if op.has_attr("quantize_weight_bits")
@@ -312,7 +313,7 @@ def _restored(
             if value is None or value.dtype.kind != "i" or not is_float(wanted[name].dtype):
                 continue
             scale = np.asarray(op.attr(attr))
-            # of each filter, or of each column of a mul
+            # scales of each filter, or of each column of a mul
             if op.attr("quantization_type") == "post_weight_channel_wise_abs_max":
                 scale = scale.reshape(
                     (1,) * (value.ndim - 1) + (-1,)

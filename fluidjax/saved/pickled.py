@@ -1,5 +1,5 @@
-"""Dicts of arrays in the pickle format of ``.pdparams`` and ``.pdopt`` files, in the spelling that
-Paddle 1.8.5's NumPy knows.
+"""Dicts of arrays in the pickle format of ``.pdparams`` and ``.pdopt`` files, with names that the
+NumPy of Paddle 1.8.5 knows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAMES = "StructuredToParameterName@@"  # a table of names that paddle.save of 2.
 
 
 def read(data: bytes, source: str) -> dict[str, np.ndarray]:
-    """The arrays of a pickled dict. Raises ParseError, naming the file, for anything else."""
+    """The arrays of a pickled dict. Raises ParseError, which names the file, for anything else."""
     found = pickles.loads(data, source)
     if not isinstance(found, dict):
         raise ParseError(f"{source}: the pickle holds no dict but {type(found).__name__}")
@@ -38,7 +38,7 @@ def _arrays(found: Mapping[object, object], source: str) -> Iterator[tuple[str, 
 
 
 def write(arrays: Mapping[str, np.ndarray]) -> Iterator[bytes | memoryview]:
-    """The pickle of a dict of arrays, in pieces, as Paddle 1.8.5 and later load it."""
+    """The pickle of a dict of arrays, in pieces, which Paddle 1.8.5 and later can load."""
     yield b"\x80\x03}("
     for name, value in arrays.items():
         array = np.ascontiguousarray(value).reshape(value.shape)
@@ -69,5 +69,5 @@ def _integer(value: int) -> bytes:
 
 
 def _code(array: np.ndarray) -> str:
-    """The array's dtype as NumPy spells it; bfloat16 travels as uint16, as in Paddle."""
+    """The array's dtype in NumPy's spelling; bfloat16 is stored as uint16, as in Paddle."""
     return "u2" if array.dtype.name == "bfloat16" else array.dtype.str[1:]

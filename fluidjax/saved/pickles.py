@@ -1,9 +1,9 @@
 """Pickles of plain values, read without running a pickle.
 
-The few opcodes of which plain values consist are interpreted here; what a pickle names is compared
-with a short list, never imported or called. Numbers, texts, bytes, lists, tuples, dicts and NumPy
-arrays of numbers are read, and whatever else a file asks for is refused. The docstring of this
-package says why this is no `pickle.Unpickler` with a `find_class` of its own.
+This module interprets only the opcodes of plain values. Names in a pickle are compared with a short
+list, never imported or called. Numbers, texts, bytes, lists, tuples, dicts and NumPy arrays of
+numbers are read; anything else is refused. The docstring of this package explains why this is not a
+`pickle.Unpickler` with a `find_class` of its own.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _ENCODE, _NDARRAY, _DTYPE, _ORDERED = (
 _RECONSTRUCT = frozenset(
     {"numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"}
 )
-_BYTES = frozenset({"__builtin__.bytes", "builtins.bytes"})  # how protocol 2 spells no bytes
+_BYTES = frozenset({"__builtin__.bytes", "builtins.bytes"})  # protocol 2's spelling of empty bytes
 _KNOWN = _RECONSTRUCT | _BYTES | {_ENCODE, _NDARRAY, _DTYPE, _ORDERED}
 _CODES = {opcode.code: opcode for opcode in pickletools.opcodes}
-_DEEP = 400  # containers within containers
+_DEEP = 400  # nesting of containers
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class _Dtype:
 
 @dataclass
 class _Array:
-    """An array that is being built; `value` is set when its state has come."""
+    """An array that is being built; `value` is set when its state is read."""
 
     value: np.ndarray | None = None
 
@@ -61,7 +61,8 @@ class _Array:
 @dataclass
 class _Machine:
     source: str
-    # bytes that may still be made: a value that is stored once may be recalled any number of times
+    # bytes that may still be made, because a value that is stored once may be recalled any number
+    # of times
     room: int
     at: int = 0
     stack: list[Any] = field(default_factory=list)
@@ -124,7 +125,7 @@ class _Machine:
         if not isinstance(target, dict) or len(items) % 2:
             raise self.fail("the pickle stores items in what is no dict")
         for key, value in zip(items[::2], items[1::2], strict=True):
-            # to hash a nest of tuples may take for ever, or the process's stack
+            # hashing a nest of tuples may take for ever, or overflow the process's stack
             if not isinstance(key, str | bytes | int):
                 raise self.fail(
                     f"a key is no text and no integer but {type(key).__name__.strip('_').lower()}"
@@ -215,8 +216,8 @@ class _Machine:
             raise self.fail(f"an array {str(list(shape))[:80]}: {error}") from None
 
     def plain(self, value: Any, done: dict[int, Any], depth: int = 0) -> Any:
-        """The value with arrays where they were being built. done: what became of a container;
-        _MARK while it is looked at.
+        """The value with finished arrays in place of those being built. done: container -> its
+        result; _MARK while it is visited.
         """
         if isinstance(value, _Array):
             if value.value is None:
@@ -299,15 +300,15 @@ _RUN: dict[str, Callable[[_Machine, Any], None]] = {
 
 
 def load(file: IO[bytes], source: str | None = None) -> Any:
-    """The value in a pickle; strings of Python 2 are bytes.
+    """The value in a pickle; strings of Python 2 become bytes.
 
-    Raises ParseError, naming file and offset, for anything that is not plain data.
+    Raises ParseError, which names file and offset, for anything but plain data.
     """
     return loads(file.read(), source or str(getattr(file, "name", "the pickle")))
 
 
 def loads(data: bytes, source: str = "the pickle") -> Any:
-    """As load, of bytes."""
+    """As load, from bytes."""
     machine = _Machine(source, 2 * len(data))  # bytes that are spelled as text are made twice
     try:
         with warnings.catch_warnings():
@@ -323,7 +324,7 @@ def loads(data: bytes, source: str = "the pickle") -> Any:
 
 
 def _interpret(data: bytes, machine: _Machine) -> None:
-    # what is honest takes two bytes a place, but for long lists, whose items leave the stack
+    # a valid pickle takes two bytes for each place, except long lists, whose items leave the stack
     most = 1000 + len(data) // 2
     for name, arg, machine.at in _opcodes(data):
         if name not in _RUN:
@@ -334,7 +335,7 @@ def _interpret(data: bytes, machine: _Machine) -> None:
 
 
 def _opcodes(data: bytes) -> Iterator[tuple[str, Any, int]]:
-    """Each opcode's name, argument and offset, as by pickletools.genops, which refuses some strings
+    """Each opcode's name, argument and offset, like pickletools.genops, which refuses some strings
     of Python 2.
     """
     file = io.BytesIO(data)

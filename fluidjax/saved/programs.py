@@ -83,15 +83,15 @@ def load(
     var_list: Sequence[Variable] | None = None,
     partial: bool = False,
 ) -> Difference | None:
-    """Load what `save` wrote (or save_params, save_persistables, save_vars) into the global scope.
+    """Load into the global scope the files of `save` (or of save_params, save_persistables,
+    save_vars).
 
     model_path: the prefix, a folder of files, or a combined file (then var_list says which
     variables it holds). partial: load what fits, and return the Difference. A program without
     optimizer state (a test program) does not read PREFIX.pdopt.
 
-    Raises LoadError listing all that is missing, unexpected, or of another shape or dtype;
-    ParseError for damaged files; FluidValueError for files that are not there. Then the scope is as
-    it was.
+    Raises LoadError listing all values that are missing, unexpected, or of another shape or dtype;
+    ParseError for damaged files; FluidValueError for missing files. Then the scope does not change.
     """
     program = as_program(program)
     prefix = _prefix(model_path)
@@ -107,8 +107,8 @@ def load(
 def read_pickles(
     prefix: Path, endings: Sequence[str] = (PARAMS, OPTIMIZER), partial: bool = False
 ) -> dict[str, np.ndarray]:
-    """The arrays of PREFIX.pdparams and PREFIX.pdopt. Raises FluidValueError for one that is not
-    there, unless `partial`.
+    """The arrays of PREFIX.pdparams and PREFIX.pdopt. Raises FluidValueError for a missing file,
+    unless `partial`.
     """
     found: dict[str, np.ndarray] = {}
     for ending in endings:
@@ -121,7 +121,7 @@ def read_pickles(
 def _load_files(
     program: Program, model_path: str, executor: Any, var_list: Any, partial: bool
 ) -> Difference | None:
-    """What Fluid's other functions saved: a folder, or one file."""
+    """The files of Fluid's other save functions: a folder, or one file."""
     if os.path.isdir(model_path):
         vars = [
             v
@@ -146,10 +146,10 @@ def _load_files(
 def load_program_state(
     model_path: str, var_list: Sequence[Variable] | None = None
 ) -> dict[str, np.ndarray]:
-    """The saved values by name, without a program: of PREFIX.pdparams and .pdopt, a folder, or a
+    """The saved values by name, without a program: from PREFIX.pdparams and .pdopt, a folder, or a
     combined file with var_list.
 
-    Raises FluidValueError for files that are not there, ParseError for damaged ones.
+    Raises FluidValueError for missing files, ParseError for damaged ones.
     """
     prefix = _prefix(model_path)
     if prefix.with_name(prefix.name + PARAMS).is_file():
@@ -176,12 +176,12 @@ def load_program_state(
 
 
 def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) -> None:
-    """Put values by name (NumPy or JAX arrays) into the global scope, where the startup program has
-    made the variables.
+    """Store values by name (NumPy or JAX arrays) in the global scope, in which the startup program
+    has created the variables.
 
-    What `state_dict` lacks stays as it is; what the program lacks is warned about. Raises
-    EnforceNotMet before the startup program has run, FluidTypeError for values that are no arrays,
-    LoadError for other shapes or dtypes; then nothing is set.
+    Variables that `state_dict` lacks do not change; names that the program lacks cause a warning.
+    Raises EnforceNotMet before the startup program has run, FluidTypeError for values that are not
+    arrays, LoadError for other shapes or dtypes; then nothing is set.
     """
     program = as_program(program)
     wanted = descs(program, filter(is_persistable, program.list_vars()))

@@ -1,4 +1,4 @@
-"""safetensors: the values of a program by name in one file that other frameworks read."""
+"""safetensors: saves the values of a program by name in one file that other frameworks read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def load_safetensors(
 
 
 def read_safetensors(data: bytes, source: str) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by name. Raises ParseError naming the source."""
+    """The arrays of a safetensors file by name. Raises ParseError, which names the source."""
     try:
         entries = safetensors.deserialize(data)
     except safetensors.SafetensorError as error:

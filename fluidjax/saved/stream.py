@@ -1,12 +1,12 @@
-"""Paddle's LoDTensor stream: how one tensor stands in a file of its own or, one after another, in a
-combined file.
+"""Paddle's LoDTensor stream: the format of a tensor in a file of its own, or of several tensors one
+after another in a combined file.
 
     uint32 version 0 | uint64 number of LoD levels | a level: uint64 bytes, uint64 offsets... |
     uint32 version 0 | int32 bytes of a TensorDesc | TensorDesc (protobuf: data_type, dims) | the
     elements, row by row
 
-All numbers are little-endian. Nothing is allocated before it is known that the bytes are there, and
-files are streamed: what is read goes straight into its array.
+All numbers are little-endian. Memory is allocated only after the file's length is checked, and
+files are streamed: data is read straight into its array.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ..base.dtypes import enum_of, name_of, numpy_dtype
 from ..errors import FluidError, ParseError
 from ..ir import framework_pb2
 
-# its classes are made when it is imported, which type checkers cannot see
+# its classes are made during import, so type checkers cannot see them
 wire: Any = framework_pb2
 Lod = tuple[tuple[int, ...], ...]
-MOST_BLOCKS = 65536  # of a parameter, each on a pserver of its own
-MAX_RANK = 64  # NumPy's
+MOST_BLOCKS = 65536  # blocks of a parameter, each on a pserver of its own
+MAX_RANK = 64  # NumPy's limit
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,7 @@ class Tensor:
 
 
 class Reader:
-    """Reads numbers from bytes or an open file; what goes wrong is named with the file and the
-    offset.
-    """
+    """Reads numbers from bytes or an open file; errors name the file and the offset."""
 
     def __init__(self, data: bytes | BinaryIO, source: str) -> None:
         self.file: BinaryIO = io.BytesIO(data) if isinstance(data, bytes) else data
@@ -92,7 +90,7 @@ class Reader:
 
 
 def read(reader: Reader) -> Tensor:
-    """The tensor at the reader's place. Raises ParseError naming file, offset and field."""
+    """The tensor at the reader's position. Raises ParseError, which names file, offset and field."""
     reader.version("the LoDTensor")
     lod = _lod(reader)
     reader.version("the tensor")
@@ -162,8 +160,8 @@ def _desc(reader: Reader) -> tuple[np.dtype, tuple[int, ...]]:
 def read_one(data: bytes | BinaryIO, source: str) -> Tensor:
     """The one tensor of a file. Raises ParseError, also for bytes behind it.
 
-    A single number may stand there once more for each further block: a job of 1.8.5 saves so the
-    powers of beta of a parameter that is cut into blocks, under the shape of one.
+    A single number may be repeated for each further block: in this form a job of 1.8.5 saves the
+    powers of beta of a parameter that is cut into blocks, with the shape of one number.
     """
     reader = Reader(data, source)
     tensor = read(reader)
@@ -178,7 +176,7 @@ def read_one(data: bytes | BinaryIO, source: str) -> Tensor:
 
 
 def _again(array: np.ndarray, reader: Reader) -> bool:
-    """Whether the array is one number, and all that follows is the same again."""
+    """Whether the array is one number, and the rest of the file repeats it."""
     if array.size != 1 or reader.left % array.nbytes:
         return False
     count = reader.left // array.nbytes
@@ -186,7 +184,7 @@ def _again(array: np.ndarray, reader: Reader) -> bool:
 
 
 def read_many(data: bytes | BinaryIO, names: Sequence[str], source: str) -> dict[str, Tensor]:
-    """The tensors of a combined file, which says nothing about names: they are given, in the file's
+    """The tensors of a combined file. The file has no names, so the caller gives them in the file's
     order.
 
     Raises ParseError for a file with another number of tensors.
@@ -215,7 +213,7 @@ def read_many(data: bytes | BinaryIO, names: Sequence[str], source: str) -> dict
 
 def write(tensor: Tensor) -> Iterator[bytes | memoryview]:
     """The bytes of a tensor, in pieces (large arrays are not copied)."""
-    # ascontiguousarray makes a scalar [1]
+    # ascontiguousarray turns a scalar into [1]
     array = np.ascontiguousarray(tensor.array).reshape(tensor.array.shape)
     yield struct.pack("<IQ", 0, len(tensor.lod))
     for level in tensor.lod:

@@ -1,4 +1,4 @@
-"""Values of a scope as arrays to save, and loaded arrays checked by name before any of them is
+"""Values of a scope as arrays to save, and loaded arrays, which are checked by name before any is
 stored.
 """
 
@@ -41,7 +41,7 @@ def is_belong_to_optimizer(var: Variable) -> bool:
 
 def as_program(program: Any) -> Program:
     """The program, or the one in a CompiledProgram; None: the default main program. Raises
-    FluidTypeError for others.
+    FluidTypeError for anything else.
     """
     if program is None:
         return default_main_program()
@@ -67,8 +67,8 @@ def descs(program: Program, vars: Iterable[Any]) -> dict[str, VarDesc]:
 
 
 def collect(names: Iterable[str], scope: Scope | None = None) -> dict[str, np.ndarray]:
-    """The values of variables as arrays, all between the same two steps. Raises EnforceNotMet
-    naming all that have none.
+    """The values of variables as arrays, all between the same two steps. Raises EnforceNotMet,
+    which names all variables without a value.
     """
     scope = chosen(scope)
     wanted = list(names)
@@ -85,7 +85,7 @@ def collect(names: Iterable[str], scope: Scope | None = None) -> dict[str, np.nd
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first names, quoted, and how many more there are."""
+    """The first names, quoted, and the number of further ones."""
     names = list(names)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(repr, names[:SHOWN])) + more
@@ -93,7 +93,7 @@ def listed(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """What is not the same in a program and in what was loaded for it. shapes, dtypes: name -> (the
+    """The differences between a program and the values loaded for it. shapes, dtypes: name -> (the
     program's, the file's).
     """
 
@@ -126,7 +126,7 @@ class Difference:
 
 
 def compare(wanted: Mapping[str, VarDesc], found: Mapping[str, np.ndarray]) -> Difference:
-    """How loaded arrays differ from what a program declares."""
+    """The differences between loaded arrays and the program's declarations."""
     shapes, dtypes = {}, {}
     for name in wanted:
         if name not in found:
@@ -153,10 +153,10 @@ def store(
     partial: bool = False,
     scope: Scope | None = None,
 ) -> Difference:
-    """Check loaded arrays against what a program declares, then put them into the scope: all, or
+    """Check loaded arrays against the program's declarations, then store them in the scope: all, or
     none.
 
-    partial: store those that fit and return the difference; otherwise any difference raises
+    partial: store the arrays that fit and return the difference; otherwise any difference raises
     LoadError with its text.
     """
     difference = compare(wanted, found)
@@ -170,14 +170,12 @@ def store(
 
 
 def put(arrays: Mapping[str, np.ndarray], scope: Scope | None = None) -> None:
-    """Store arrays by name: in the scope that has the name, else in this one."""
+    """Store arrays by name: in the scope that has the name, else in this scope."""
     chosen(scope).put(arrays)
 
 
 def filename(name: Any) -> str:
-    """The last part of a file's name, as Paddle takes it. Raises FluidValueError where there is
-    none.
-    """
+    """The last part of a file's name, as Paddle takes it. Raises FluidValueError if there is none."""
     base = str(name).replace("\\", "/").rsplit("/", 1)[-1]
     if not isinstance(name, str) or base in ("", ".", "..") or "\0" in base:
         raise FluidValueError(f"{name!r} is no file's name")

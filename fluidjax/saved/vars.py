@@ -1,5 +1,5 @@
-"""``fluid.io.save_vars`` and its kin: values in Paddle's LoDTensor files, one file each or all in
-one.
+"""``fluid.io.save_vars`` and related functions: values in Paddle's LoDTensor files, one file each
+or all in one.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def save_vars(
 ) -> bytes | None:  # fmt: skip
     """Save variables' values from the global scope.
 
-    dirname: a folder, made if it is not there. vars: variables; None: those of main_program
-    (default: the default main program) that `predicate` accepts. filename: None writes one file for
-    each variable, named as it is; else all go into this one file, in sorted order of their names.
-    With both dirname and filename None the combined bytes are returned. executor: as in Fluid;
-    values are read from the scope without it.
+    dirname: a folder, created if missing. vars: variables; None: those of main_program (default:
+    the default main program) that `predicate` accepts. filename: None writes one file for each
+    variable, with the variable's name; else all go into this file, in sorted order of their names.
+    If both dirname and filename are None, the combined bytes are returned. executor: accepted as in
+    Fluid, but not used.
 
     Raises EnforceNotMet for variables without a value, FluidValueError for names that would leave
-    the folder. A save that fails leaves older files as they were.
+    the folder. A save that fails does not change older files.
     """
     return _save(_chosen(as_program(main_program), vars, predicate), dirname, filename)
 
@@ -69,7 +69,9 @@ def _save(wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | No
 
 
 def files_of(arrays: Mapping[str, np.ndarray], filename: str | None) -> dict[str, Pieces]:
-    """File name -> how its bytes are made: a file an array, or one for all in sorted order."""
+    """File name -> a function that makes its bytes: one file for each array, or one for all in
+    sorted order.
+    """
     if filename is not None:
         return {base_name(filename): _combined(arrays)}
     return {safe_name(name): partial(_single, name, array) for name, array in arrays.items()}
@@ -107,8 +109,8 @@ def save_persistables(
 ) -> bytes | None:
     """Save all persistable variables of a program, optimizer state included: see save_vars.
 
-    A trainer of a parameter-server job writes what its program keeps; trainer 0 also writes, whole
-    and by their names, the states of the optimizer and the tables, which pservers have.
+    A trainer of a parameter-server job writes the variables that its program keeps. Trainer 0 also
+    writes the pservers' optimizer state and tables, whole and by name.
     """
     from . import jobs
 
@@ -125,8 +127,8 @@ def load_vars(
     """Load variables' values into the global scope: see save_vars.
 
     Raises LoadError listing every variable that is missing or has another shape or dtype,
-    ParseError for a file that is no tensor; then the scope is as it was. partial: load what fits,
-    and return the Difference.
+    ParseError for a file that holds no tensor; then the scope does not change. partial: load what
+    fits, and return the Difference.
     """
     return _load(_chosen(as_program(main_program), vars, predicate), dirname, filename, partial)
 
@@ -134,7 +136,7 @@ def load_vars(
 def _load(
     wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | bytes | None, partial: bool
 ) -> Difference | None:
-    nothing = not wanted and filename is None  # of no file, be the folder there or not, as in Fluid
+    nothing = not wanted and filename is None  # variables of no file need no folder, as in Fluid
     found = {} if nothing else read_arrays(wanted, dirname, filename)
     source = (
         "what is given as bytes"
@@ -165,9 +167,9 @@ def load_persistables(
 ) -> Difference | None:
     """Load all persistable variables of a program: see load_vars.
 
-    Of a pserver's program, what that pserver owns; the trainers of its job then start with it. Of a
-    trainer's program, in a job that runs, all that save_persistables of trainer 0 writes; every
-    trainer has to do so.
+    For a pserver's program, load the variables that the pserver owns; the trainers of its job then
+    start with them. For a trainer's program in a running job, load everything that
+    save_persistables of trainer 0 writes; every trainer must call this.
     """
     from . import jobs
 

@@ -1,8 +1,8 @@
-"""A saved model as a service: Open Inference Protocol v2 in JSON over HTTP.
+"""Serves a saved model: Open Inference Protocol v2 in JSON over HTTP.
 
 ``python -m fluidjax serve FOLDER`` runs :func:`serve`; an ASGI server of your own takes
-:class:`Application`. A request's way: `application` (addresses, limits) -> `protocol` (JSON to
-arrays) -> `batching` (requests of one kind together) -> `model` (runs) -> `protocol` again.
+:class:`Application`. The path of a request: `application` (addresses, limits) -> `protocol` (JSON
+to arrays) -> `batching` (requests of one kind together) -> `model` (runs) -> `protocol` again.
 """
 
 from __future__ import annotations

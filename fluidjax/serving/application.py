@@ -1,4 +1,4 @@
-"""The server as an ASGI application: addresses, limits, and what is answered."""
+"""The server as an ASGI application: addresses, limits, and responses."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _logger = logging.getLogger(__name__)
 class Application:
     """A saved model under Open Inference Protocol v2, for any ASGI server.
 
-    model: a folder that a model was saved in, or an AnalysisConfig. shapes: sizes of inputs that
-    leave more than the batch open, to warm up. The model is loaded, and run once for each batch
-    size, when the ASGI server starts up (or by `load`), so in a worker that was forked it is loaded
-    after the fork. Raises FluidTypeError for what names no model.
+    model: a folder that a model was saved in, or an AnalysisConfig. shapes: sizes for the warm-up,
+    of inputs that leave more than the batch open. The model is loaded, and run once for each batch
+    size, when the ASGI server starts up (or by `load`), so a forked worker loads it after the fork.
+    Raises FluidTypeError for anything but a model.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class Application:
         self._metrics = Metrics()
         self._model: Model | None = None
         self._batches: Batches | None = None
-        self.running = 0  # requests for inference that are not answered yet
+        self.running = 0  # requests for inference without a response yet
         self.draining = False
 
     def load(self) -> None:
-        """Load the model, and compile for its batch sizes. Raises what loading and running
-        raise.
+        """Load the model, and compile for its batch sizes. Raises the errors of loading and
+        running.
         """
         if self._model is None:
             model = Model(self._config, self.settings.batch_sizes, self.settings.executables)
@@ -71,18 +71,18 @@ class Application:
             self._model = model
 
     def drain(self) -> None:
-        """Refuse new requests; those that run are answered."""
+        """Refuse new requests; running requests are answered."""
         self.draining = True
 
     def end(self) -> None:
-        """Run what waits, and end the threads."""
+        """Run waiting requests, and end the threads."""
         self.drain()
         if self._batches is not None:
             self._batches.end()
 
     @property
     def model(self) -> Model:
-        """The loaded model. Raises Refused before it is there."""
+        """The loaded model. Raises Refused before it is loaded."""
         if self._model is None:
             raise Refused(503, "the model is not loaded yet")
         return self._model
@@ -135,7 +135,7 @@ class Application:
                 _logger.exception("a request failed")
                 status, body = 500, orjson.dumps({"error": "the server failed; its log tells why"})
             headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
-            if not whole or self.draining:  # what is left of the body is not waited for
+            if not whole or self.draining:  # the rest of the body is not awaited
                 headers.append((b"connection", b"close"))
             if status == 503:
                 headers.append((b"retry-after", b"1"))
@@ -147,13 +147,13 @@ class Application:
         finally:
             self.running -= infers
 
-    # -- what is asked
+    # -- endpoints
 
     def _answer(self, scope: Mapping[str, Any]) -> Any:
         match scope["path"].rstrip("/").split("/")[1:]:
             case ["v2"]:
                 _only(scope, "GET")
-                version = sys.modules["fluidjax"].__version__  # the package is above this level
+                version = sys.modules["fluidjax"].__version__  # the package is of a higher level
                 return {"name": "fluidjax", "version": version, "extensions": []}
             case ["v2", "health", "live"]:
                 _only(scope, "GET")
@@ -217,7 +217,7 @@ class Application:
         if len(length) > 18 or int(length) > most:
             raise large
         if b"content-length" in headers and b"transfer-encoding" in headers:
-            # a proxy may read where the body ends by the other one
+            # a proxy may find the end of the body by the other header
             raise Refused(400, "a body has a content-length or comes in chunks, not both")
         found = bytearray()
         try:

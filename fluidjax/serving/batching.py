@@ -1,4 +1,4 @@
-"""Requests that wait, and the threads that run them: those of one kind together."""
+"""Waiting requests, and the threads that run them; requests of one kind run together."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .settings import Settings
 
 @dataclass(eq=False)
 class Waiting:
-    """A request's feed, and where its outputs go. kind: what it has in common with those beside
-    which it may run.
+    """A request's feed, and the future of its outputs. kind: requests of equal kind may run
+    together.
     """
 
     feed: Mapping[str, Any]
@@ -31,7 +31,7 @@ class Waiting:
 
 
 class Batches:
-    """Threads that take requests in turn: the first, and those behind it that fit beside it."""
+    """Threads that take requests in order: the first one, and later ones that can run with it."""
 
     def __init__(self, model: Model, settings: Settings, metrics: Metrics) -> None:
         self._model, self._settings, self._metrics = model, settings, metrics
@@ -50,7 +50,7 @@ class Batches:
         return len(self._queue)
 
     def submit(self, feed: Mapping[str, Any]) -> Future[Values]:
-        """The outputs for a feed, some time. Raises Refused if too many wait."""
+        """A future of the outputs for a feed. Raises Refused if too many requests wait."""
         one = Waiting(feed, self._model.kind(feed), self._model.rows(feed))
         with self._changed:
             if self._ended:
@@ -62,7 +62,7 @@ class Batches:
         return one.future
 
     def end(self) -> None:
-        """Let the threads run what waits, and end."""
+        """Let the threads run waiting requests, and end."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
@@ -71,7 +71,7 @@ class Batches:
 
     def _work(self) -> None:
         while (taken := self._take()) is not None:
-            # what nobody waits for any more is not run; what runs can be cancelled no more
+            # cancelled requests are not run; a running request cannot be cancelled
             going = [one for one in taken if one.future.set_running_or_notify_cancel()]
             if going:
                 self._run(going)
@@ -107,7 +107,7 @@ class Batches:
             if len(taken) == 1:
                 taken[0].future.set_exception(error)
                 return
-            for one in taken:  # the others have nothing to do with it
+            for one in taken:  # the other requests are not affected
                 self._run([one])
             return
         except BaseException as error:

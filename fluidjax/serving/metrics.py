@@ -1,4 +1,4 @@
-"""Counts and durations, as Prometheus reads them."""
+"""Counts and durations in Prometheus's text format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Histogram:
-    """How many observations are at most each of these bounds."""
+    """The number of observations up to each of these bounds."""
 
     def __init__(self, bounds: Iterable[float]) -> None:
         self.bounds = tuple(bounds)
@@ -38,16 +38,16 @@ class Histogram:
 
 
 class Metrics:
-    """What has come, and how long it took."""
+    """The requests that came, and how long they took."""
 
     def __init__(self) -> None:
-        self.answers: Counter[int] = Counter()  # by status; of the event loop's thread alone
+        self.answers: Counter[int] = Counter()  # by status; only the event loop's thread changes it
         self.seconds = Histogram(SECONDS)
         self.rows = Histogram(ROWS)
         self.runs = Histogram(SECONDS)
 
     def text(self, now: Mapping[str, tuple[str, float]]) -> str:
-        """The text. now: what is known elsewhere: name -> (help, value)."""
+        """The text. now: values from elsewhere: name -> (help, value)."""
         found = [
             "# HELP fluidjax_answers_total Answers to requests for inference, by status.",
             "# TYPE fluidjax_answers_total counter",
@@ -67,7 +67,7 @@ class Metrics:
 
 
 def resident_bytes() -> int:
-    """The memory of this process; 0 where the system does not tell."""
+    """The memory of this process; 0 if the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""A loaded model for many callers: what it takes and gives, and runs of several requests at once."""
+"""A loaded model for many callers: its inputs and outputs, and runs of several requests at once."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .protocol import DATATYPES, Tensor
 from .refused import Refused
 
 Values = dict[str, Any]
-KINDS = 1_000  # of requests of which it is remembered whether they may run together
+KINDS = 1_000  # kinds of requests for which it is remembered whether they may run together
 
 
 class Model:
     """A saved model that any number of threads may run.
 
-    sizes: rows of several requests run together, padded up to one of them; none: every request
-    runs by itself. most: so many executables are kept.
+    sizes: rows of several requests run together, padded up to one of these; if empty every request
+    runs by itself. most: the number of executables to keep.
     """
 
     def __init__(self, config: AnalysisConfig, sizes: tuple[int, ...], most: int) -> None:
@@ -53,8 +53,8 @@ class Model:
     # -- which requests run together
 
     def kind(self, feed: Mapping[str, Any]) -> Hashable | None:
-        """What requests have in common that may run together, if the model lets them; None if this
-        one runs by itself in any model.
+        """The key that requests share if they may run together, provided that the model allows it;
+        None if this request must run by itself in any model.
         """
         if not self.sizes or any(isinstance(v, LoDTensor) or not v.ndim for v in feed.values()):
             return None
@@ -81,17 +81,17 @@ class Model:
 
     @staticmethod
     def rows(feed: Mapping[str, Any]) -> int:
-        """How many rows the first input has."""
+        """The number of rows of the first input."""
         shapes = (v.shape() if isinstance(v, LoDTensor) else v.shape for v in feed.values())
         return next((int(s[0]) for s in shapes if s), 0)
 
     # -- runs
 
     def run(self, feeds: Sequence[Mapping[str, Any]]) -> list[Values]:
-        """The outputs for each of these feeds, which are of one kind if they are several, and run
-        together.
+        """The outputs for each of these feeds. Several feeds are of one kind, and run together.
 
-        Raises FluidError for what the model does not take, Refused if memory does not suffice.
+        Raises FluidError for feeds that the model does not take, Refused if there is not enough
+        memory.
         """
         first = feeds[0]
         largest = self.sizes[-1] if self.sizes else 0
@@ -125,14 +125,14 @@ class Model:
 
     @property
     def compiled(self) -> int:
-        """How many executables were compiled so far."""
+        """The number of executables compiled so far."""
         return len(self._exe.compilations(self._program))
 
     def warm_up(self, shapes: Mapping[str, Sequence[int]]) -> list[int]:
-        """Run on zeros: for each size of a batch, or once where the batch is not open; which sizes.
+        """Run on zeros for each batch size, or once if the batch is not open; returns the sizes.
 
-        shapes: of inputs that leave more than the batch open. Raises FluidValueError where such a
-        one lacks.
+        shapes: of inputs that leave more than the batch open. Raises FluidValueError if the shape
+        of such an input is missing.
         """
         sizes = list(self.sizes) if any(t.shape[:1] == (-1,) for t in self.inputs) else []
         for size in sizes or [1]:

@@ -1,4 +1,4 @@
-"""Open Inference Protocol v2 in JSON: requests as arrays, arrays as responses."""
+"""Open Inference Protocol v2 in JSON: converts requests to arrays, and arrays to responses."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DATATYPES = {
     "bool": "BOOL", "uint8": "UINT8", "int8": "INT8", "uint16": "UINT16", "int16": "INT16", "int32": "INT32", "int64": "INT64",
     "float16": "FP16", "float32": "FP32", "float64": "FP64",
 }  # fmt: skip
-NUMBERS: dict[str, set[type]] = {"b": {bool}, "f": {int, float}}  # else: int
-SHOWN = 80  # characters of what a client sent that are repeated to it
+NUMBERS: dict[str, set[type]] = {"b": {bool}, "f": {int, float}}  # otherwise int
+SHOWN = 80  # characters of a client's input that messages repeat
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What an input or an output is: shape has -1 for open sizes, levels is that of its
-    sequences.
+    """The description of an input or an output: shape has -1 for open sizes; levels is the number
+    of levels of sequences.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Request:
 def read(
     body: bytes, inputs: Sequence[Tensor], outputs: Sequence[Tensor], elements: int
 ) -> Request:
-    """A request for inference. Raises Refused for what is none, or does not fit the model."""
+    """A request for inference. Raises Refused for anything else, or if it does not fit the model."""
     try:
         given = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -153,7 +153,7 @@ def _shape(what: str, given: Any, declared: Sequence[int]) -> list[int]:
 
 
 def _flat(what: str, data: list[Any], shape: Sequence[int]) -> list[Any]:
-    """The numbers, which are one list or lists within lists as the shape says."""
+    """The numbers, given as one list or as lists nested like the shape."""
     if data and isinstance(data[0], list):
         level: list[Any] = [data]
         for n in shape:
@@ -212,7 +212,7 @@ def _sequences(what: str, array: np.ndarray, lengths: Any, levels: int) -> LoDTe
 
 
 def write(model: str, id: str | None, wanted: Sequence[str], values: Mapping[str, Any]) -> bytes:
-    """The response. What is no finite number is null, as JSON has no word for it."""
+    """The response. Numbers that are not finite become null, because JSON has no word for them."""
     outputs = []
     for name in wanted:
         value = values[name]

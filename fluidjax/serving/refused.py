@@ -1,10 +1,10 @@
-"""The error that a client gets in place of an answer."""
+"""The error that a client gets in place of a result."""
 
 from __future__ import annotations
 
 
 class Refused(Exception):
-    """A status of HTTP's, and a sentence."""
+    """An HTTP status, and a sentence."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(said)

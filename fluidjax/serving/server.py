@@ -19,7 +19,7 @@ from .application import Application
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it."""
+    """Whether the address is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -33,11 +33,11 @@ def serve(
     grace: float = 30.0,
     say: Callable[[str], None] = print,
 ) -> int:
-    """Serve until SIGTERM or Ctrl-C; of the main thread alone. Returns the exit code.
+    """Serve until SIGTERM or Ctrl-C; only in the main thread. Returns the exit code.
 
-    Then new requests are refused with 503, those that run are answered for up to `grace` seconds,
-    and the server ends; a second signal ends it at once. port 0: any that is free. Raises
-    FluidValueError for an address that cannot be had, and what Application.load raises.
+    After the signal new requests are refused with 503, running requests are answered for up to
+    `grace` seconds, and the server ends; a second signal ends it at once. port 0: any free port.
+    Raises FluidValueError for an address that cannot be used, and the errors of Application.load.
     """
     listening = _listen(host, port)
     with listening:
@@ -69,7 +69,7 @@ _NO_HTTP = b'{"error":"this is no request of HTTP/1.1: a line, a header or the s
 
 
 class _Protocol(H11Protocol):
-    """What is no HTTP is answered in JSON too."""
+    """Answers in JSON even if the input is not HTTP."""
 
     def send_400_response(self, msg: str) -> None:
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -81,7 +81,9 @@ class _Protocol(H11Protocol):
 
 
 def config_of(app: Application) -> uvicorn.Config:
-    """How uvicorn runs it: by h11, which bounds what it keeps of headers (httptools does not)."""
+    """The settings of uvicorn: it uses h11, which bounds the memory for headers (httptools does
+    not).
+    """
     return uvicorn.Config(
         app, http=_Protocol, ws="none", log_level="warning", access_log=False, timeout_keep_alive=30
     )

@@ -1,4 +1,4 @@
-"""How a model is served: what is taken together, and what is too much."""
+"""Settings of a served model: batching and limits."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from ..errors import FluidValueError
 class Settings:
     """name: of the model in addresses (default: its folder's).
 
-    batch_sizes: rows of waiting requests run together, padded up to the least of these sizes that
-    holds them; () for none, so that every request runs by itself. wait: for how many seconds the
-    first of them waits for more; 0 takes those that are there. threads: how many batches run at
-    once.
+    batch_sizes: rows of waiting requests run together, padded up to the smallest of these sizes
+    that holds them; () makes every request run by itself. wait: the seconds that the first request
+    waits for more; 0 takes only waiting ones. threads: the number of batches that run at once.
 
-    executables: so many are kept, one for each form of the inputs; the one that was not used for
-    longest is dropped.
+    executables: the number that is kept, one for each form of the inputs; the least recently used
+    one is dropped.
 
-    Too much, and refused: a body of more than `body` bytes, more than `elements` elements in an
-    input, more than `waiting` requests at once, a body that takes more than `seconds` to come.
+    These are refused: a body of more than `body` bytes, an input of more than `elements` elements,
+    more than `waiting` requests at once, a body that takes more than `seconds` to arrive.
 
-    Raises FluidValueError for numbers that make no sense.
+    Raises FluidValueError for invalid numbers.
     """
 
     name: str = ""

@@ -28,8 +28,8 @@ class Height(int):
 
 
 class SelectedRows:
-    """Row ``rows()[i]`` of a table of ``height()`` rows is row i of the tensor ``get_tensor()``; all
-    others are zero.
+    """Row ``rows()[i]`` of a table of ``height()`` rows is row i of the tensor ``get_tensor()``;
+    all others are zero.
 
     rows: the numbers of the rows; they may repeat. Raises FluidTypeError for other than integers.
     """
