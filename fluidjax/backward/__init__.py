@@ -55,5 +55,7 @@ def _append_grad_suffix_(name: str | bytes) -> str:
 
 
 def _strip_grad_suffix_(name: str | bytes) -> str:
-    """The name of the variable whose gradient has this name; any other name is returned unchanged."""
+    """The name of the variable whose gradient has this name; any other name is returned
+    unchanged.
+    """
     return forward_name(name.decode() if isinstance(name, bytes) else name)

@@ -96,7 +96,9 @@ def _warn_of_lost(op: OpDesc, reached: set[str] | None) -> None:
 
 
 def _moving(block: Block, ops: Sequence[OpDesc], no_grad: set[str]) -> set[str]:
-    """The variables that may have a gradient and that no op computes, and all that depend on them."""
+    """The variables that may have a gradient and that no op computes, and all that depend on
+    them.
+    """
     made = {n for op in ops for n in op.writes}
     found = {n for op in ops for n in op.reads if n not in made and n not in no_grad}
     for op in ops:

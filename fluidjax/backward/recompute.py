@@ -72,7 +72,9 @@ def _seeded(block: Block, op: OpDesc) -> list[OpDesc]:
 
 @dataclass(frozen=True)
 class Plan:
-    """segments: in the order of the path. kept: names that keep their value for the backward pass."""
+    """segments: in the order of the path. kept: names that keep their value for the backward
+    pass.
+    """
 
     segments: Sequence[Span]
     kept: frozenset[str]

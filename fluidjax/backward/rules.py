@@ -44,7 +44,9 @@ class Names:
         self.repeatable = {s.name for s in lookup(op.type).inputs if s.many}
 
     def taken(self, origin: str) -> list[str]:
-        """The names in an input slot: those of a forward slot, or the gradients of an output slot."""
+        """The names in an input slot: those of a forward slot, or the gradients of an output
+        slot.
+        """
         for slots in (self.op.inputs, self.op.outputs):
             if origin in slots:
                 return list(slots[origin])

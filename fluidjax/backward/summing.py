@@ -70,7 +70,9 @@ class _Contributions:
             self.names[name].append(names[i])
 
     def _rename_first(self, name: str, draft: Draft, place: tuple[list[str], int], at: int) -> None:
-        """Rename the first contribution, which was `name` until now, because there is a second one."""
+        """Rename the first contribution, which was `name` until now, because there is a second
+        one.
+        """
         new = self._fresh(name)
         for d in [*self.drafts[self.first[name] : at], *(s for _, s in self.sums)]:
             d.rename(name, new)

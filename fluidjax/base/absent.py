@@ -104,7 +104,9 @@ class MissingModule(FluidError, ModuleNotFoundError):
 
 
 def subject(path: str) -> str | None:
-    """The sentence about an unsupported module of Paddle; None for any other path below "paddle."."""
+    """The sentence about an unsupported module of Paddle; None for any other path below
+    "paddle.".
+    """
     parts = path.split(".")
     heads = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
     return next((MODULES[head] for head in heads if head in MODULES), None)

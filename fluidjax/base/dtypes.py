@@ -17,7 +17,9 @@ from ..errors import ArgumentError
 
 
 class VarType(enum.IntEnum):
-    """Numbers of Paddle's ``VarType.Type`` (framework.proto): element types and kinds of variable."""
+    """Numbers of Paddle's ``VarType.Type`` (framework.proto): element types and kinds of
+    variable.
+    """
 
     BOOL = 0
     INT16 = 1

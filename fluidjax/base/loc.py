@@ -101,7 +101,9 @@ def name_line(exc: FluidError, loc: str | None) -> None:
 
 
 def _ours(exc: BaseException) -> bool:
-    """Whether an exception was raised in this package, not in a user's function that a layer calls."""
+    """Whether an exception was raised in this package, not in a user's function that a layer
+    calls.
+    """
     last = exc.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next

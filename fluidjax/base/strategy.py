@@ -19,7 +19,9 @@ class UnknownOptionError(FluidError, AttributeError):
 
 
 class ReduceStrategy(enum.IntEnum):
-    """How gradients are reduced: on all devices, or each on the device that updates its parameter."""
+    """How gradients are reduced: on all devices, or each on the device that updates its
+    parameter.
+    """
 
     AllReduce = 0
     Reduce = 1

@@ -160,7 +160,9 @@ def _endpoints(option: str, counting: str, text: str) -> list[str]:
 
 
 def _number(option: str, given: int | None, listing: str, listed: list[str]) -> int | None:
-    """The number of processes. Raises FluidValueError if a number and a list contradict each other."""
+    """The number of processes. Raises FluidValueError if a number and a list contradict each
+    other.
+    """
     if given is not None and listed and given != len(listed):
         raise FluidValueError(
             f"{option} is {given}, but {listing} lists {len(listed)}; one of the two is enough"

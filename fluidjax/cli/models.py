@@ -1,4 +1,6 @@
-"""Helpers of the commands on saved models: finding a model, loading it, and making an input for it."""
+"""Helpers of the commands on saved models: finding a model, loading it, and making an input for
+it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Model:
-    """A loaded model: its program, a scope of its own with the values, its inputs and its outputs."""
+    """A loaded model: its program, a scope of its own with the values, its inputs and its
+    outputs.
+    """
 
     path: Path
     values_file: str | None

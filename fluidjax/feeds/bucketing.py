@@ -77,7 +77,9 @@ def _each(counts: Mapping[int, int], count: int) -> Hashable:
 
 
 def batched(feed: Mapping[str, Any], names: Collection[str], size: int) -> dict[str, Any]:
-    """The feed with the arrays of these names, which have equally many rows, padded up to `size`."""
+    """The feed with the arrays of these names, which have equally many rows, padded up to
+    `size`.
+    """
     return {n: _rows(v, BATCH, size) if n in names else v for n, v in feed.items()}
 
 

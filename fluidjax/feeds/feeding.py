@@ -318,7 +318,9 @@ def _uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
 
 
 def _undeclared(rules: Mapping[str, FeedRule], feed: Any) -> str:
-    """The difference between a feed and its variable's declaration, in words; "" if there is none."""
+    """The difference between a feed and its variable's declaration, in words; "" if there is
+    none.
+    """
     for name, value in feed.items() if isinstance(feed, Mapping) else ():
         difference = rules[name].unlike(value) if name in rules else ""
         if difference:

@@ -1,4 +1,6 @@
-"""Converts fetched values to NumPy arrays that old scripts can use, or to tensors with their LoD."""
+"""Converts fetched values to NumPy arrays that old scripts can use, or to tensors with their
+LoD.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from ..ops.ragged import Ragged
 
 
 def entered(feed: Mapping[str, Any]) -> dict[str, Any]:
-    """A rank's feeds inside the step; their numbers of sequences arrive as arrays of one element."""
+    """A rank's feeds inside the step; their numbers of sequences arrive as arrays of one
+    element.
+    """
     return {
         n: replace(v, alive=v.alive[0]) if isinstance(v, Ragged) and v.alive is not None else v
         for n, v in feed.items()

@@ -87,7 +87,9 @@ def _widened(name: str, values: Sequence[Any]) -> Ragged:
 
 
 def each_step(value: Any, count: int) -> Any:
-    """The values of one fetch in all steps: stacked, or a list for ragged values and tensor arrays."""
+    """The values of one fetch in all steps: stacked, or a list for ragged values and tensor
+    arrays.
+    """
     apart = isinstance(value, Ragged) or is_array(value)
     return [jax.tree.map(lambda a, k=k: a[k], value) for k in range(count)] if apart else value
 

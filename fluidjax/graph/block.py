@@ -403,7 +403,9 @@ class Block:
         return all(n != EMPTY and self._var_recursive(n).plain.kind == "RAW" for n in names)
 
     def _settle(self, var: Variable, spec: Spec) -> None:
-        """Store the inferred type in the variable; a persistable variable keeps its declared type."""
+        """Store the inferred type in the variable; a persistable variable keeps its declared
+        type.
+        """
         desc = var.plain
         if desc.persistable and desc.shape is not None and desc.dtype is not None:
             return

@@ -234,5 +234,7 @@ def link(first: Node, then: Node) -> None:
 
 
 def _saved(var: VarValue) -> VarValue:
-    """The parts of a variable that a graph keeps: those that a file keeps, and whether it is fed."""
+    """The parts of a variable that a graph keeps: those that a file keeps, and whether it is
+    fed.
+    """
     return replace(var, stop_gradient=False, is_parameter=False, trainable=True)

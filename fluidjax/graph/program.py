@@ -513,7 +513,9 @@ def switch_main_program(program: Program) -> Program:
 
 
 def switch_startup_program(program: Program) -> Program:
-    """Make `program` the default startup program, as switch_main_program does; return the old one."""
+    """Make `program` the default startup program, as switch_main_program does; return the old
+    one.
+    """
     return _startup.switch(program)
 
 

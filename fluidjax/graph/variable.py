@@ -1,4 +1,6 @@
-"""Variable and Parameter: thin handles on frozen VarDescs, with Fluid's attributes and operators."""
+"""Variable and Parameter: thin handles on frozen VarDescs, with Fluid's attributes and
+operators.
+"""
 
 from __future__ import annotations
 

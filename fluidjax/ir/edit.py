@@ -72,7 +72,9 @@ def add_vars(desc: ProgramDesc, idx: int, vars: Iterable[VarDesc]) -> ProgramDes
 
 
 def rename_op(op: OpDesc, mapping: Mapping[str, str]) -> OpDesc:
-    """`op` with the names of its slots, and of attributes that hold names (op_role_var), replaced."""
+    """`op` with the names of its slots, and of attributes that hold names (op_role_var),
+    replaced.
+    """
     listed = {
         a: v for a in _NAME_ATTRS if isinstance(v := op.attrs.get(a), tuple)
     } | walk.hidden_names(op)

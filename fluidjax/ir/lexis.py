@@ -165,7 +165,9 @@ def type_text(var: VarDesc) -> str:
 
 
 def flags_text(var: VarDesc, base: str) -> str:
-    """`` +stop_gradient -trainable``: the flags that differ from the defaults of the word `base`."""
+    """`` +stop_gradient -trainable``: the flags that differ from the defaults of the word
+    `base`.
+    """
     usual = FLAG_DEFAULTS | BASES[base]
     return "".join(
         f" {'+' if getattr(var, f) else '-'}{f}" for f in FLAGS if getattr(var, f) != usual[f]

@@ -59,12 +59,16 @@ def weights(desc: ProgramDesc) -> dict[str, VarDesc]:
 
 
 def readers(block: BlockDesc) -> dict[str, tuple[int, ...]]:
-    """Name -> positions of the ops that have it in an input slot (sub-blocks are not looked into)."""
+    """Name -> positions of the ops that have it in an input slot (sub-blocks are not looked
+    into).
+    """
     return _positions(op.reads for op in block.ops)
 
 
 def writers(block: BlockDesc) -> dict[str, tuple[int, ...]]:
-    """Name -> positions of the ops that have it in an output slot (sub-blocks are not looked into)."""
+    """Name -> positions of the ops that have it in an output slot (sub-blocks are not looked
+    into).
+    """
     return _positions(op.writes for op in block.ops)
 
 
@@ -224,7 +228,9 @@ def written_before(desc: ProgramDesc, op: OpDesc, names: Iterable[str]) -> list[
 
 
 def reads_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
-    """The op's input names, slot by slot, then further names that its sub-blocks read from outside."""
+    """The op's input names, slot by slot, then further names that its sub-blocks read from
+    outside.
+    """
     own = tuple(op.reads)
     return own + _extra(own, (name for idx in op.blocks for name in captured(desc, idx).reads))
 

@@ -42,7 +42,9 @@ class Figures:
 
     @property
     def total(self) -> int:
-        """arguments + outputs + temporaries - alias: the bytes that the step needs while it runs."""
+        """arguments + outputs + temporaries - alias: the bytes that the step needs while it
+        runs.
+        """
         return self.arguments + self.outputs + self.temporaries - self.alias
 
 

@@ -71,7 +71,9 @@ class Jitted:
 
 
 def only_jitted(step: Pure) -> Pure:
-    """Make the step refuse to become a part of another jit, in which it would not keep its budget."""
+    """Make the step refuse to become a part of another jit, in which it would not keep its
+    budget.
+    """
 
     def alone(
         state: Mapping[str, Any], feed: Mapping[str, Any], key: Any = None

@@ -113,7 +113,9 @@ class Cuts:
 
     @cached_property
     def varying(self) -> frozenset[str]:
-        """Variables that loops driven by the host write, so their values differ between iterations."""
+        """Variables that loops driven by the host write, so their values differ between
+        iterations.
+        """
         loops = [op for op in self._every if op.uid in self.hosted and op.blocks]
         return frozenset(n for op in walk.below(self.desc, loops) for n in op.writes)
 

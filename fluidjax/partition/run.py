@@ -71,7 +71,9 @@ class CutStep:
     def run(
         self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any
     ) -> tuple[dict[str, Any], list[Any]]:
-        """The written variables and the fetches of one step. Raises the errors that its ops detect."""
+        """The written variables and the fetches of one step. Raises the errors that its ops
+        detect.
+        """
         closed = self.step.closed(state, feed)
         if closed is self.step:
             return self._once(state, feed, key)
@@ -197,7 +199,9 @@ class PartitionRun:
 
 
 def store(scope: Scope, changed: Mapping[str, Any]) -> None:
-    """Store the written variables in the scope, all or none, between two steps of other programs."""
+    """Store the written variables in the scope, all or none, between two steps of other
+    programs.
+    """
     arrays = {n: v.rows if isinstance(v, Ragged) else v for n, v in changed.items()}
     values = {n: v if isinstance(v, jax.Array) else np.asarray(v) for n, v in arrays.items()}
     lods = {

@@ -81,7 +81,9 @@ class Segment:
             env[WORD], env[MISSING] = word
 
     def _called(self, given: Mapping[str, Any], *others: Any) -> Any:
-        """The function's results. A compilation for the call is shown while it runs, and reported."""
+        """The function's results. A compilation for the call is shown while it runs, and
+        reported.
+        """
         began, self._traced_at = time.perf_counter(), None
         with contextlib.ExitStack() as self._meanwhile:
             made = self._run(given, *others)

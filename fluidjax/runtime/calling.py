@@ -126,7 +126,9 @@ def _ended(fn: Any, *args: Any) -> Any:
 
 
 def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
-    """Run a startup program op by op and store the variables that it creates; returns the fetches."""
+    """Run a startup program op by op and store the variables that it creates; returns the
+    fetches.
+    """
     assert compiled.plan.alone is not None
     with compiled.lock, CACHE.keeping_all():
         made, fetched = compiled.plan.alone.run(KnownKey.of(seed).fold_in(step))

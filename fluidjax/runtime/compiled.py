@@ -92,13 +92,17 @@ class Compiled:
         return self.plan.fetches
 
     def again(self) -> Compiled:
-        """The same step for the same feeds and fetches, with nothing bound, traced or compiled yet."""
+        """The same step for the same feeds and fetches, with nothing bound, traced or compiled
+        yet.
+        """
         other = Compiled(self.plan, self.recompiles)
         other.policy, other._fitted, other.padding = self.policy, self._fitted, self.padding
         return other
 
     def adapt(self, values: Any, why: NotOneStep) -> bool:
-        """Run the step on such feeds in another way from now on. False if nothing is left to try."""
+        """Run the step on such feeds in another way from now on. False if nothing is left to
+        try.
+        """
         with self.lock:
             found = adapted(self.plan, self.padding, self.recompiles, values, why)
             if found is None:
@@ -142,7 +146,9 @@ class Compiled:
         return found
 
     def bound(self, scope: Scope) -> StateBuffers | None:
-        """The buffers of this program's state in `scope`, if the scope's variables point to them."""
+        """The buffers of this program's state in `scope`, if the scope's variables point to
+        them.
+        """
         found: StateBuffers | None = scope.bound.get(self)
         return (
             found

@@ -42,7 +42,9 @@ def take_part(job: Part) -> None:
 
 
 def may_describe_job(desc: ProgramDesc, pserver_plan: Any) -> bool:
-    """Whether a program may describe the job that it is part of (dist.jobs.described reads that)."""
+    """Whether a program may describe the job that it is part of (dist.jobs.described reads
+    that).
+    """
     return pserver_plan is not None or any(op.type in JOINS for op in desc.blocks[0].ops)
 
 

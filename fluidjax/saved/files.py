@@ -85,7 +85,9 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
 
 @contextlib.contextmanager
 def _naming(target: Path) -> Iterator[None]:
-    """An OSError that names the file to be written, and says that the old files have not changed."""
+    """An OSError that names the file to be written, and says that the old files have not
+    changed.
+    """
     try:
         yield
     except OSError as error:

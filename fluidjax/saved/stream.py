@@ -90,7 +90,9 @@ class Reader:
 
 
 def read(reader: Reader) -> Tensor:
-    """The tensor at the reader's position. Raises ParseError, which names file, offset and field."""
+    """The tensor at the reader's position. Raises ParseError, which names file, offset and
+    field.
+    """
     reader.version("the LoDTensor")
     lod = _lod(reader)
     reader.version("the tensor")

@@ -175,7 +175,9 @@ def put(arrays: Mapping[str, np.ndarray], scope: Scope | None = None) -> None:
 
 
 def filename(name: Any) -> str:
-    """The last part of a file's name, as Paddle takes it. Raises FluidValueError if there is none."""
+    """The last part of a file's name, as Paddle takes it. Raises FluidValueError if there is
+    none.
+    """
     base = str(name).replace("\\", "/").rsplit("/", 1)[-1]
     if not isinstance(name, str) or base in ("", ".", "..") or "\0" in base:
         raise FluidValueError(f"{name!r} is no file's name")

@@ -55,7 +55,9 @@ class Request:
 def read(
     body: bytes, inputs: Sequence[Tensor], outputs: Sequence[Tensor], elements: int
 ) -> Request:
-    """A request for inference. Raises Refused for anything else, or if it does not fit the model."""
+    """A request for inference. Raises Refused for anything else, or if it does not fit the
+    model.
+    """
     try:
         given = orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -288,7 +288,9 @@ class StateBuffers:
         return array if pack is None else pack.cut_rows_of(array, name)
 
     def write(self, name: str, value: Any) -> bool:
-        """Store a value of the same shape and dtype for all ranks. False if it does not fit here."""
+        """Store a value of the same shape and dtype for all ranks. False if it does not fit
+        here.
+        """
         if isinstance(self.where, Mesh) and self.where.shared:
             # the processes have to agree on a new value: the next step takes process 0's
             return False
@@ -576,7 +578,9 @@ def _arrays(layout: StateLayout, values: Mapping[str, Any], where: Placement) ->
 
 
 def _joined(pack: Pack, values: Mapping[str, Any], count: int) -> Any:
-    """The flat array of a pack; with a row for each of `count` ranks if some values are per-rank."""
+    """The flat array of a pack; with a row for each of `count` ranks if some values are
+    per-rank.
+    """
     if not (pack.own and any(isinstance(values[n], PerRank) for n in pack.names)):
         return np.concatenate([np.ravel(np.asarray(values[n])) for n in pack.names])
     return per_rank(

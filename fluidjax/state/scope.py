@@ -302,7 +302,9 @@ def global_scope() -> Scope:
 
 
 def chosen(scope: Scope | None) -> Scope:
-    """The given scope, by default the one in force. Raises FluidTypeError for anything but a Scope."""
+    """The given scope, by default the one in force. Raises FluidTypeError for anything but a
+    Scope.
+    """
     if scope is None:
         return global_scope()
     if not isinstance(scope, Scope):

@@ -48,7 +48,9 @@ def _reshaped(step: Step, name: str) -> bool:
 
 
 def zeros(step: Step, name: str) -> np.ndarray | None:
-    """The initial value of an accumulator that nothing sets; None for a variable that must be set."""
+    """The initial value of an accumulator that nothing sets; None for a variable that must be
+    set.
+    """
     var = step.begin_at_zero.get(name)
     return (
         None

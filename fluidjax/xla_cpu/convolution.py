@@ -40,7 +40,9 @@ WAYS = {
 
 
 def way(geo: Geometry) -> str:
-    """The way for these shapes on a CPU: a name of WAYS, or xla (native within a loop or a branch)."""
+    """The way for these shapes on a CPU: a name of WAYS, or xla (native within a loop or a
+    branch).
+    """
     if not geo.known:
         return "native"
     if geo.groups == 1:

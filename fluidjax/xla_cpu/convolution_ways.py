@@ -170,7 +170,9 @@ def _columns(geo: Geometry, x: Array) -> Array:
 
 
 def _side_by_side(geo: Geometry, x: Array, i: int) -> Array:
-    """x [C, ..., sides] with a new second axis: the cells under each filter cell of spatial axis i."""
+    """x [C, ..., sides] with a new second axis: the cells under each filter cell of spatial axis
+    i.
+    """
     axis, stride, cells = x.ndim - len(geo.strides) + i, geo.strides[i], []
     for tap in range(geo.w[2 + i]):
         at = tap * geo.dilations[i]

@@ -69,7 +69,9 @@ def _overwrites(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
 def _not_behind(
     after: int, readers: Sequence[tuple[int, OpDesc]], behind: Mapping[str, int], wanted: set[str]
 ) -> tuple[str, ...]:
-    """Values to wait for: one needed output of each reader that the update does not depend on yet."""
+    """Values to wait for: one needed output of each reader that the update does not depend on
+    yet.
+    """
     names = []
     for bit, op in reversed(readers):
         if not after & bit:

@@ -1,4 +1,6 @@
-"""One trainer of a job in this process: its programs, its scope, and how it runs between messages."""
+"""One trainer of a job in this process: its programs, its scope, and how it runs between
+messages.
+"""
 
 from __future__ import annotations
 
