@@ -1,5 +1,5 @@
-"""Predictors: a saved model with its own values, fed and fetched by tensors, as
-core.create_paddle_predictor gives them.
+"""Predictors: saved models with values of their own, fed and fetched by tensors, as
+core.create_paddle_predictor returns them.
 """
 
 from .config import AnalysisConfig as AnalysisConfig

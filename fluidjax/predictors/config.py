@@ -1,5 +1,5 @@
-"""How a predictor is made: where its model is, and on which device it runs. Other switches choose
-kernels, as XLA does here.
+"""The configuration of a predictor: where its model is, and on which device it runs. Paddle's other
+switches choose kernels, which XLA does here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 
 @dataclass(frozen=True)
 class Model:
-    """Where a model is: a folder, files of it, or bytes."""
+    """The location of a model: a folder, its files, or bytes."""
 
     folder: str = ""
     program: str | bytes = ""
@@ -25,20 +25,20 @@ class Model:
 
 
 class PassBuilder:
-    """The passes that Paddle would run over a model. XLA's own take their place, so the list is
-    empty, and changes do nothing.
+    """The passes that Paddle would run over a model. XLA's own passes take their place, so the list
+    is empty and changes have no effect.
     """
 
     def all_passes(self) -> list[str]:
         return []
 
     def delete_pass(self, name: Any) -> None:
-        """Accepted: no such pass runs."""
+        """Accepted, because no such pass runs."""
 
     def append_pass(self, name: str) -> NoReturn:
         """Refused. Raises UnsupportedError: fluid.passes rewrites programs."""
         raise UnsupportedError(
-            f"the pass {name!r} of Paddle's C++ is not there; fluid.passes rewrites programs"
+            f"the pass {name!r} of Paddle's C++ is not supported; fluid.passes rewrites programs"
         )
 
 
@@ -48,7 +48,7 @@ class AnalysisConfig:
     """
 
     class Precision(enum.IntEnum):
-        """Of TensorRT's engines, which are not there."""
+        """For TensorRT's engines, which are not supported."""
 
         Float32 = 0
         Int8 = 1
@@ -78,8 +78,8 @@ class AnalysisConfig:
     # -- the model
 
     def set_model(self, model: str, params_file: str | None = None) -> None:
-        """A folder, or the file of the program and that of the values. Raises FluidTypeError for
-        what is no path.
+        """A folder, or the files of the program and of the values. Raises FluidTypeError for
+        anything but a path.
         """
         if not isinstance(model, str) or not isinstance(params_file, str | None):
             raise FluidTypeError(
@@ -100,7 +100,9 @@ class AnalysisConfig:
     def set_model_buffer(
         self, prog: bytes, prog_size: int, params: bytes, params_size: int
     ) -> None:
-        """The bytes of both files, and how many count. Raises FluidTypeError for what are no bytes."""
+        """The bytes of both files, and their lengths. Raises FluidTypeError for anything but
+        bytes.
+        """
         if not isinstance(prog, bytes) or not isinstance(params, bytes):
             raise FluidTypeError("set_model_buffer takes bytes and their numbers")
         self._bytes = prog[:prog_size], params[:params_size]
@@ -126,15 +128,15 @@ class AnalysisConfig:
     # -- the batch
 
     def set_batch_sizes(self, sizes: Iterable[int] | None) -> None:
-        """Pad batches up to the least of these sizes that holds them, so that each size is compiled
-        once and no batch waits for a compilation of its own. A larger batch runs as it is. None:
-        every batch runs as it is.
+        """Pad batches up to the smallest of these sizes that holds them, so that each size is
+        compiled once and no batch waits for a compilation of its own. A larger batch is not padded.
+        None: no batch is padded.
 
-        If nothing is set, sizes are learnt: the first two batches run as they are; a later one is
-        padded up to a size that is there and at most twice its own, else to one of 1, 2, 3, 4, 6,
-        8, 12, 16, 24, ... Results are those of the true rows. A model that mixes the rows of its
-        batch, or whose inputs have batches of several sizes, runs on every batch as it is. Paddle
-        has no such setting. Raises FluidValueError for what are no positive integers.
+        By default sizes are learnt: the first two batches are not padded; a later batch is padded
+        up to a known size of at most twice its own, else to one of 1, 2, 3, 4, 6, 8, 12, 16, 24,
+        ... Results have only the true rows. If a model mixes the rows of its batch, or if its
+        inputs have batches of several sizes, nothing is padded. Paddle has no such setting. Raises
+        FluidValueError for anything but positive integers.
         """
         if sizes is None:
             self._batch_sizes = None
@@ -145,21 +147,21 @@ class AnalysisConfig:
         self._batch_sizes = tuple(sorted({int(n) for n in found}))
 
     def batch_sizes(self) -> tuple[int, ...] | None:
-        """The sizes that were set; () if they are learnt, None if batches run as they are."""
+        """The sizes that were set; () if they are learnt, None if batches are not padded."""
         return self._batch_sizes
 
     def set_max_executables(self, count: int) -> None:
-        """Keep at most so many executables, one for each form of the inputs; the one that was not
-        used for longest is dropped, and compiled anew when its form comes again. 128 if nothing is
-        set. Clones share them. Paddle has no such setting. Raises FluidValueError for what is no
-        positive integer.
+        """Keep at most so many executables, one for each form of the inputs. The least recently
+        used one is dropped, and compiled again when its form returns. The default is 128. Clones
+        share them. Paddle has no such setting. Raises FluidValueError for anything but a positive
+        integer.
         """
         if type(count) is bool or not isinstance(count, Integral) or count < 1:
             raise FluidValueError(f"set_max_executables takes a positive integer, not {count!r}")
         self._max_executables = int(count)
 
     def max_executables(self) -> int:
-        """How many executables are kept."""
+        """The number of executables that are kept."""
         return self._max_executables
 
     # -- the device
@@ -167,8 +169,8 @@ class AnalysisConfig:
     def enable_use_gpu(
         self, memory_pool_init_size_mb: int = 100, device_id: int = 0, precision_mode: Any = None
     ) -> None:
-        """Run on a GPU. Where JAX sees none, it warns and stays on the CPU, as Paddle without CUDA.
-        JAX manages the memory.
+        """Run on a GPU. If JAX sees none, this warns and stays on the CPU, like Paddle without
+        CUDA. JAX manages the memory.
         """
         if not gpus():
             warn("enable_use_gpu: JAX sees no GPU, so the predictor runs on the CPU")
@@ -196,7 +198,7 @@ class AnalysisConfig:
         return CPUPlace() if self._gpu is None else CUDAPlace(self._gpu)
 
     def set_cpu_math_library_num_threads(self, count: int) -> None:
-        """Noted; XLA has its own threads."""
+        """Recorded without effect; XLA has its own threads."""
         self._threads = count
 
     def cpu_math_library_num_threads(self) -> int:
@@ -212,7 +214,7 @@ class AnalysisConfig:
         return self._named
 
     def switch_use_feed_fetch_ops(self, x: bool = True) -> None:
-        """Noted; run and zero_copy_run work either way."""
+        """Recorded without effect; run and zero_copy_run work either way."""
         self._feeds = bool(x)
 
     def use_feed_fetch_ops_enabled(self) -> bool:
@@ -221,34 +223,34 @@ class AnalysisConfig:
     # -- what Paddle's kernels and passes would do
 
     def switch_ir_optim(self, x: bool = True) -> None:
-        """Noted; XLA optimises every program."""
+        """Recorded without effect; XLA optimises every program."""
         self._ir = bool(x)
 
     def ir_optim(self) -> bool:
         return self._ir
 
     def switch_ir_debug(self, x: bool = True) -> None:
-        """Accepted: there are no passes to draw."""
+        """Accepted, because there are no passes to draw."""
 
     def pass_builder(self) -> PassBuilder:
         return PassBuilder()
 
     def delete_pass(self, name: str) -> None:
-        """Accepted: no such pass runs."""
+        """Accepted, because no such pass runs."""
 
     def enable_memory_optim(self, x: bool = True) -> None:
-        """Noted; XLA reuses memory anyway."""
+        """Recorded without effect; XLA always reuses memory."""
         self._memory = bool(x)
 
     def disable_glog_info(self) -> None:
-        """Noted; nothing is logged."""
+        """Recorded without effect; nothing is logged."""
         self._quiet = True
 
     def glog_info_disabled(self) -> bool:
         return self._quiet
 
     def enable_mkldnn(self) -> None:
-        """Accepted: kernels are XLA's own choice, and mkldnn_enabled stays False."""
+        """Accepted without effect: XLA chooses the kernels, and mkldnn_enabled stays False."""
 
     def mkldnn_enabled(self) -> bool:
         return False
@@ -260,7 +262,7 @@ class AnalysisConfig:
         """Accepted, as enable_mkldnn."""
 
     def set_optim_cache_dir(self, folder: str) -> None:
-        """Accepted: what is compiled is kept in the user's compilation cache."""
+        """Accepted without effect: compiled code is kept in the user's compilation cache."""
 
     def tensorrt_engine_enabled(self) -> bool:
         return False
@@ -269,30 +271,31 @@ class AnalysisConfig:
         return False
 
     def enable_tensorrt_engine(self, *args: Any, **kwargs: Any) -> None:
-        """Not there: it warns, and XLA compiles the whole program in the model's own dtypes."""
+        """Not supported: it warns, and XLA compiles the whole program in the model's own dtypes."""
         warn(
             "enable_tensorrt_engine: there is no TensorRT; XLA compiles the program, in its own"
             " dtypes"
         )
 
     def enable_lite_engine(self, *args: Any, **kwargs: Any) -> None:
-        """Not there: it warns, and XLA compiles the whole program."""
+        """Not supported: it warns, and XLA compiles the whole program."""
         warn("enable_lite_engine: there is no Paddle-Lite; XLA compiles the program")
 
     def enable_quantizer(self) -> NoReturn:
-        """Refused, for it would change results. Raises UnsupportedError."""
+        """Refused, because it would change results. Raises UnsupportedError."""
         raise UnsupportedError("enable_quantizer: quantised inference by oneDNN is not supported")
 
     def enable_profile(self) -> NoReturn:
         """Refused. Raises UnsupportedError."""
         raise UnsupportedError(
-            "enable_profile is not there; put fluid.profiler.profiler('CPU', 'total') around the"
+            "enable_profile is not supported; put fluid.profiler.profiler('CPU', 'total') around "
+            "the"
             " runs"
         )
 
     def to_native_config(self) -> NativeConfig:
-        """The same as a NativeConfig. Raises FluidValueError for a model in memory, which it cannot
-        say.
+        """The same as a NativeConfig. Raises FluidValueError for a model in memory, which a
+        NativeConfig cannot describe.
         """
         if self.model_from_memory():
             raise FluidValueError("a NativeConfig names files; this model is in memory")
@@ -310,7 +313,7 @@ class AnalysisConfig:
 
 @dataclass
 class NativeConfig:
-    """The older way to say where a model is: attributes."""
+    """The older configuration, with attributes for the model's location."""
 
     model_dir: str = ""
     prog_file: str = ""
@@ -322,15 +325,15 @@ class NativeConfig:
     _threads: int = field(default=1, repr=False)
 
     def set_cpu_math_library_num_threads(self, count: int) -> None:
-        """Noted; XLA has its own threads."""
+        """Recorded without effect; XLA has its own threads."""
         self._threads = count
 
     def cpu_math_library_num_threads(self) -> int:
         return self._threads
 
     def analysis(self) -> AnalysisConfig:
-        """The same as an AnalysisConfig. Raises FluidValueError where use_gpu is set and JAX sees
-        no such GPU.
+        """The same as an AnalysisConfig. Raises FluidValueError if use_gpu is set and JAX sees no
+        such GPU.
         """
         config = AnalysisConfig(self.model_dir)
         config.set_prog_file(self.prog_file)

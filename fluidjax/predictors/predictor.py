@@ -1,4 +1,6 @@
-"""Predictors: a saved model with a scope of its own, run on PaddleTensors or on tensors that stay."""
+"""Predictors: saved models with scopes of their own, run on PaddleTensors or on tensors that keep
+their values.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from .tensors import PaddleTensor, ZeroCopyTensor, fed
 
 
 class Predictor:
-    """A model that was loaded for inference. Its values are in a scope of its own, which `clone`
-    shares, and what is compiled too.
+    """A model that was loaded for inference. Its values are in a scope of its own. `clone` shares
+    the scope and the executables.
 
     Any number of threads may run it at once: by `run`, or each by zero_copy_run of a clone, whose
     tensors are its own.
@@ -51,11 +53,11 @@ class Predictor:
         self._outputs = {t.name: ZeroCopyTensor(t.name, False) for t in self._targets}
 
     def run(self, inputs: Sequence[PaddleTensor] | None = None) -> Any:
-        """The outputs for these inputs, by their order, or by name where the config says so.
-        Without inputs: zero_copy_run.
+        """The outputs for these inputs, by order, or by name if the config says so. Without inputs:
+        zero_copy_run.
 
-        Raises FeedError for another number of inputs or other names, FluidTypeError for what are no
-        PaddleTensors, and what Executor.run raises.
+        Raises FeedError for a wrong number of inputs or wrong names, FluidTypeError for anything
+        but PaddleTensors, and the errors of Executor.run.
         """
         if inputs is None:
             return self.zero_copy_run()
@@ -84,8 +86,8 @@ class Predictor:
         ]
 
     def zero_copy_run(self) -> bool:
-        """Run on what the input tensors hold; the output tensors hold the results. Raises
-        FluidValueError for an input without value.
+        """Run on the values of the input tensors; the output tensors then hold the results. Raises
+        FluidValueError for an input without a value.
         """
         values = self._values({n: t.value() for n, t in self._inputs.items()})
         for target, (array, lod) in zip(self._targets, values, strict=True):
@@ -103,7 +105,7 @@ class Predictor:
         by name, or the size of a batch whose other dimensions the model declares.
 
         The model runs once on zeros of each shape. Raises FluidValueError if a shape leaves a
-        dimension open or names other inputs, and what `run` raises.
+        dimension open or names other inputs, and the errors of `run`.
         """
         for shape in shapes:
             self._values({n: self._zeros(n, s) for n, s in self._shapes(shape).items()})
@@ -129,8 +131,8 @@ class Predictor:
         )
 
     def compilations(self) -> list[Compilation]:
-        """What was compiled of the model so far, by this predictor and its clones: for what shapes,
-        and how long it took.
+        """The compilations of the model so far, by this predictor and its clones, with shapes and
+        times.
         """
         return self._exe.compilations(self._program)
 
@@ -141,11 +143,11 @@ class Predictor:
         return [t.name for t in self._targets]
 
     def get_input_tensor(self, name: str) -> ZeroCopyTensor:
-        """The input of that name. Raises EnforceNotMet where there is none."""
+        """The input of that name. Raises EnforceNotMet if there is none."""
         return _named(self._inputs, name, "input")
 
     def get_output_tensor(self, name: str) -> ZeroCopyTensor:
-        """The output of that name. Raises EnforceNotMet where there is none."""
+        """The output of that name. Raises EnforceNotMet if there is none."""
         return _named(self._outputs, name, "output")
 
     def get_input_handle(self, name: str) -> ZeroCopyTensor:
@@ -182,10 +184,10 @@ class Predictor:
             save_inference_model(dir, self._feeds, self._targets, self._exe, self._program)
 
     def clear_intermediate_tensor(self) -> None:
-        """Accepted: nothing is kept between runs."""
+        """Accepted without effect, because nothing is kept between runs."""
 
     def try_shrink_memory(self) -> int:
-        """0 bytes are given back, as nothing is kept between runs."""
+        """Returns 0, because nothing is kept between runs and no bytes can be freed."""
         return 0
 
 
@@ -212,12 +214,13 @@ def _loaded(model: Model, exe: Executor, scope: Scope) -> tuple[Program, list[st
 
 
 def _beside(program: Path, params: Path | None) -> str | None:
-    """The file of all values as load_inference_model wants it: its name in the program's folder.
-    Raises FluidTypeError otherwise.
+    """The file of all values in the form that load_inference_model takes: its name in the program's
+    folder. Raises FluidTypeError if the files are in different folders.
     """
     if params is not None and params.parent != program.parent.resolve():
         raise FluidTypeError(
-            f"the program's file and that of its values lie in one folder, not {str(program)!r} and"
+            "the program's file and the file of its values must be in one folder, not "
+            f"{str(program)!r} and"
             f" {str(params)!r}"
         )
     return None if params is None else params.name
@@ -226,7 +229,7 @@ def _beside(program: Path, params: Path | None) -> str | None:
 def create_paddle_predictor(config: AnalysisConfig | NativeConfig) -> Predictor:
     """A predictor of the model that `config` names, with its values loaded.
 
-    Raises FluidTypeError for another config, and what load_inference_model raises.
+    Raises FluidTypeError for another config, and the errors of load_inference_model.
     """
     if not isinstance(config, AnalysisConfig | NativeConfig):
         raise FluidTypeError(

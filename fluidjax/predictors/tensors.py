@@ -1,4 +1,4 @@
-"""What a predictor takes and gives: tensors by name, with their bytes, shape, dtype and LoD."""
+"""The tensors that a predictor takes and gives: by name, with their bytes, shape, dtype and LoD."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _dtype_of(array: np.ndarray) -> PaddleDType:
         raise FluidTypeError(f"a predictor's tensor has no dtype {array.dtype}") from None
 
 
-# what 1.8.5 takes; anything else it would cast to one of them
+# the dtypes of 1.8.5, which casts anything else to one of them
 _GIVEN = ("float32", "int64", "int32")
 
 
@@ -55,8 +55,8 @@ def _given(what: str, array: Any) -> np.ndarray:
 
 
 class PaddleBuf:
-    """Bytes. data: how many (zeros), an array of float32, int64 or int32, or a list of numbers,
-    which become float32.
+    """Bytes. data: the number of zero bytes, an array of float32, int64 or int32, or a list of
+    numbers, which become float32.
 
     Raises FluidTypeError for anything else.
     """
@@ -105,7 +105,7 @@ class PaddleBuf:
         return self.array(PaddleDType[dtype.upper()]).tolist()
 
     def array(self, dtype: PaddleDType) -> np.ndarray:
-        """The bytes as an array of one dimension. Raises FluidValueError where they are no whole
+        """The bytes as an array of one dimension. Raises FluidValueError unless they are a whole
         number of elements.
         """
         size = dtype.numpy.itemsize
@@ -117,7 +117,7 @@ class PaddleBuf:
 
     @classmethod
     def holding(cls, array: np.ndarray) -> PaddleBuf:
-        """One with an array's bytes, of any dtype."""
+        """A PaddleBuf with an array's bytes, of any dtype."""
         made = cls()
         made._bytes = np.ascontiguousarray(array).tobytes()
         return made
@@ -146,7 +146,7 @@ class PaddleTensor:
         self.data = PaddleBuf.holding(array)
 
     def as_ndarray(self) -> np.ndarray:
-        """The values. Raises FluidValueError where the bytes are not those of the shape."""
+        """The values. Raises FluidValueError if the number of bytes does not fit the shape."""
         wanted = int(np.prod(self.shape)) * self.dtype.numpy.itemsize
         if self.data.length() != wanted:
             raise FluidValueError(
@@ -158,7 +158,7 @@ class PaddleTensor:
 
     @classmethod
     def of(cls, name: str, array: np.ndarray, lod: list[list[int]]) -> PaddleTensor:
-        """A result."""
+        """A tensor that holds a result."""
         made = cls(name=name, lod=lod)
         made.shape, made.dtype, made.data = (
             list(array.shape),
@@ -169,7 +169,7 @@ class PaddleTensor:
 
 
 def fed(array: np.ndarray, lod: Sequence[Sequence[int]]) -> Any:
-    """A value for an executor: a LoDTensor where there is a LoD."""
+    """A value for an executor: a LoDTensor if there is a LoD."""
     if not lod:
         return array
     tensor = LoDTensor(array)
@@ -178,8 +178,8 @@ def fed(array: np.ndarray, lod: Sequence[Sequence[int]]) -> Any:
 
 
 class ZeroCopyTensor:
-    """An input or an output of a predictor that keeps its value from run to run. Nothing is copied
-    but by these methods.
+    """An input or an output of a predictor that keeps its value from run to run. Only these methods
+    copy data.
     """
 
     def __init__(self, name: str, is_input: bool) -> None:
@@ -189,7 +189,7 @@ class ZeroCopyTensor:
         self._shape: list[int] | None = None
 
     def copy_from_cpu(self, array: np.ndarray) -> None:
-        """Give an input its value, and its shape. Raises FluidTypeError for other than float32,
+        """Set an input's value and shape. Raises FluidTypeError for dtypes other than float32,
         int64, int32; and for outputs.
         """
         if not self._is_input:
@@ -199,8 +199,8 @@ class ZeroCopyTensor:
         self._array, self._shape = _given(f"copy_from_cpu of {self.name!r}", array).copy(), None
 
     def reshape(self, shape: Sequence[int]) -> None:
-        """Declare the shape of what comes next; the value that is there takes it where it has as
-        many elements.
+        """Declare the shape of the next value; the current value is reshaped if it has as many
+        elements.
         """
         self._shape = [int(n) for n in shape]
         if self._array is not None:
@@ -225,7 +225,7 @@ class ZeroCopyTensor:
         return self._held().copy()
 
     def value(self) -> Any:
-        """What an executor is fed. Raises FluidValueError before there is a value."""
+        """The value for an executor. Raises FluidValueError before there is a value."""
         return fed(self._held(), self._lod)
 
     def take(self, array: np.ndarray, lod: list[list[int]]) -> None:

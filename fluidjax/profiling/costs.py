@@ -1,4 +1,6 @@
-"""What ``program.profile`` gives: the ops of a program by the time that they take, with the user's lines."""
+"""The result of ``program.profile``: the ops of a program by the time that they take, with the
+user's lines.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ TOP = 10
 
 @dataclass(frozen=True)
 class OpCost:
-    """One op. number: which of the program's ops of that type, from 0. loc: the user's line, or "".
-    seconds: of one step, the runs within loops added up. runs: in one step. inner: whether it stands
-    in a block that another op of the list runs, and whose time has its own in it.
+    """One op. number: the index among the program's ops of that type, from 0. loc: the user's line,
+    or "". seconds: in one step, summed over the runs within loops. runs: in one step. inner:
+    whether the op is in a block of another op of the list, whose time includes this op's time.
     """
 
     type: str
@@ -36,9 +38,9 @@ class OpCost:
 class Profile(Shown):
     """The time of each op, the most expensive first; str() and notebooks show the first ten.
 
-    Ops ran one by one, each compiled by itself and waited for: this tells where the work is, not how
-    long a step takes, in which XLA fuses ops. steps: how many were run and averaged. seconds: of all
-    ops of one step.
+    Ops ran one by one, each compiled by itself and waited for. So this shows where the work is, not
+    how long a step takes, in which XLA fuses ops. steps: the number of steps that were averaged.
+    seconds: of all ops of one step.
     """
 
     ops: tuple[OpCost, ...]
@@ -46,7 +48,9 @@ class Profile(Shown):
     seconds: float
 
     def by_line(self) -> dict[str, float]:
-        """The seconds of a step at each of the user's lines, the most first; "" for none."""
+        """The seconds of a step at each of the user's lines, the largest first; "" for ops without
+        a line.
+        """
         found: dict[str, float] = defaultdict(float)
         for op in self.ops:
             if not op.inner:
@@ -94,7 +98,7 @@ _NAMES = ("op", "time", "part", "runs", "line")
 
 
 def of_recording(recording: Recording, steps: int) -> Profile:
-    """What the events of so many steps come to."""
+    """The Profile of the events of so many steps."""
     found: dict[tuple[str, int, str, bool], list[Event]] = defaultdict(list)
     for event in recording.events:
         found[event.name, event.number, event.loc, event.depth > 0].append(event)

@@ -1,4 +1,4 @@
-"""What a profile records: how long each op took, in which thread, while it is on."""
+"""The events that a profile records while it is on: the time and the thread of each op."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ clock = time.perf_counter
 
 @dataclass(frozen=True)
 class Event:
-    """One run of an op. called: when the call had returned; end: when its results were there.
+    """One run of an op. called: when the call returned; end: when its results were computed.
     Seconds of `clock`.
 
-    name: the op type. number: which of the program's ops of that type. depth: how many control ops
-    it ran within.
+    name: the op type. number: the index among the program's ops of that type. depth: the number of
+    control ops around it.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Event:
 @dataclass
 class Recording:
     """All events since the profile was turned on, or cleared. ran: seconds of whole runs; compiled:
-    of these, spent compiling.
+    the part of them that was spent compiling.
     """
 
     state: str
@@ -47,16 +47,16 @@ class Recording:
     threads: dict[int, int] = field(default_factory=dict)
 
     def clear(self) -> None:
-        """Forget what was recorded; the profile goes on."""
+        """Drop the recorded events; the profile stays on."""
         self.began, self.ran, self.compiled = clock(), 0.0, 0.0
         self.events.clear()
 
     def took(self, seconds: float) -> None:
-        """A whole run has taken so long."""
+        """Record the time of a whole run."""
         self.ran += seconds
 
     def took_to_compile(self, seconds: float) -> None:
-        """Of a run, so long was spent compiling."""
+        """Record the part of a run that was spent compiling."""
         self.compiled += seconds
 
     def add(
@@ -67,15 +67,15 @@ class Recording:
         depth: int = 0,
         loc: str = "",
     ) -> None:
-        """Record one run of an op. times: when it began, when the call returned, when the results
-        were there.
+        """Record one run of an op. times: when it began, when the call returned, and when the
+        results were computed.
         """
         thread = self.threads.setdefault(threading.get_ident(), len(self.threads))
         self.events.append(Event(name, number, thread, depth, *times, loc))
 
 
 class Recorder:
-    """Holds the recording that is on, for all executors of the process; None while no profile is
+    """Holds the current recording, for all executors of the process; None while no profile is
     on.
     """
 

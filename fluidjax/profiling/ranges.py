@@ -1,5 +1,5 @@
-"""Named ranges of a script in a trace of jax.profiler, under the names that Paddle has for
-NVIDIA's.
+"""Named ranges of a script in a trace of jax.profiler, by Paddle's functions for NVIDIA's
+profiler.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def nvprof_nvtx_push(name: str) -> None:
 
 
 def nvprof_nvtx_pop() -> None:
-    """End the range that began last. Raises FluidValueError where none is open."""
+    """End the range that began last. Raises FluidValueError if none is open."""
     if not getattr(_open, "ranges", None):
         raise FluidValueError("nvprof_nvtx_pop: no range is open; nvprof_nvtx_push begins one")
     _open.ranges.pop().__exit__(None, None, None)

@@ -1,6 +1,4 @@
-"""The table that a profile prints, as Paddle's, and its trace, as Perfetto and chrome://tracing
-read it.
-"""
+"""A profile's table, in Paddle's form, and its trace, for Perfetto and chrome://tracing."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _WIDTH = 12
 
 @dataclass
 class _Row:
-    """What the events of one name come to; milliseconds."""
+    """The sum of the events of one name; milliseconds."""
 
     name: str
     calls: int = 0
@@ -48,8 +46,8 @@ def report(recording: Recording, key: str) -> str:
     """The table: a row for each op type of each thread, ordered by `key` (SORTED), the largest
     first; then rows for its parts.
 
-    Ratio is the part of all ops that no other op ran. The times of a block's ops count in those of
-    the op that has the block, too.
+    Ratio is the share of the time of all outermost ops. The time of an op with a block includes the
+    times of the block's ops.
     """
     everything = sum(e.seconds for e in recording.events if not e.depth) * 1e3
     ran, compiled = 1e3 * recording.ran, 1e3 * recording.compiled
@@ -110,8 +108,8 @@ def _figures(row: _Row, everything: float, both: bool) -> str:
 
 
 def _rows(recording: Recording, key: str) -> Iterable[tuple[str, _Row]]:
-    """(label, row) in order: of each op type; then, under OpDetail, of its parts; under
-    AllOpDetail, of its ops and their parts.
+    """(label, row) in order: one for each op type; then, under OpDetail, for its parts; under
+    AllOpDetail, for its ops and their parts.
     """
     for thread in sorted({e.thread for e in recording.events}):
         mine = [e for e in recording.events if e.thread == thread]

@@ -1,4 +1,4 @@
-"""A step op by op, each compiled by itself and timed: what an executor runs while a profile is on."""
+"""Runs a step op by op, each op compiled by itself and timed, while a profile is on."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from .events import RECORDER, Recording, clock
 
 
 class _EachAlone(Cuts):
-    """Every op is a part by itself; Python runs control ops, and goes through their blocks
-    likewise.
+    """A partition in which every op is a part by itself; Python runs control ops, and their blocks
+    in the same way.
     """
 
     def __init__(self, step: Step) -> None:
@@ -46,12 +46,12 @@ class _EachAlone(Cuts):
 
 
 class TimedStep(CutStep):
-    """A step whose ops run one by one. Equal to the step but for rounding, as XLA fuses nothing
-    over several ops.
+    """A step whose ops run one by one. Its results equal the step's except for rounding, because
+    XLA fuses nothing over several ops.
 
-    An op's time is that of its compiled function, from the call until its results are there; it is
-    compiled and run once before, which counts as compiling. A gradient op computes what it needs of
-    its forward op anew.
+    An op's time is that of its compiled function, from the call until its results are computed. The
+    function is compiled and run once before, which counts as compiling. A gradient op recomputes
+    what it needs of its forward op.
     """
 
     def __init__(self, step: Step) -> None:
@@ -93,7 +93,7 @@ class _TimedRun(PartitionRun):
 
     def _piece(self, idx: int, piece: Piece, env: Env, path: tuple[int, ...]) -> None:
         recording = RECORDER.on
-        if recording is None:  # turned off by the program itself
+        if recording is None:  # the program itself turned it off
             super()._piece(idx, piece, env, path)
             return
         try:
@@ -117,7 +117,7 @@ class _TimedRun(PartitionRun):
     def _compile(
         self, recording: Recording, segment: Segment, env: Env, path: tuple[int, ...]
     ) -> None:
-        """Run the piece once where such values are new to it, and forget the results."""
+        """If such values are new to the piece, compile and run it once, and drop the results."""
         form = _form(segment, env)
         if form in self._cut.seen:
             return
@@ -147,20 +147,20 @@ class _TimedRun(PartitionRun):
 
 
 def _put(recording: Recording, value: Any) -> Any:
-    """A fed array on the device; anything else as it is."""
+    """A fed array on the device; any other value is returned unchanged."""
     start = clock()
     put = jax.block_until_ready(jax.device_put(value)) if type(value) is np.ndarray else value
     recording.add("feed", (start, start, clock()))
     return put
 
 
-# what jax.jit compiles anew for, besides shape and dtype
+# properties besides shape and dtype for which jax.jit compiles again
 _ASKED = ("weak_type", "committed", "sharding")
 
 
 def _form(segment: Segment, env: Env) -> Hashable:
-    """What a compiled piece depends on: shapes and dtypes, and the values of what is constant to
-    it.
+    """The properties that a compiled piece depends on: shapes and dtypes, and the values of
+    constants.
     """
     values = [env.get(n) for n in segment.piece.reads]
     leaves, tree = jax.tree.flatten(values)
@@ -182,8 +182,8 @@ _steps: WeakKeyDictionary[Compiled, TimedStep] = WeakKeyDictionary()
 
 
 def timed(compiled: Compiled) -> TimedStep | None:
-    """The step op by op, while a profile is on; None else, and for a step of several ranks, which
-    is timed as a whole.
+    """The step op by op while a profile is on, else None. Also None for a step of several ranks,
+    which is timed as a whole.
     """
     if RECORDER.on is None or compiled.where.count != 1:
         return None
@@ -194,7 +194,9 @@ def timed(compiled: Compiled) -> TimedStep | None:
 
 
 def whole(recording: Recording, began: float, count: int, ranks: int, results: Any) -> None:
-    """Record one call that takes `count` steps (0: one), on several ranks maybe, as one event."""
+    """Record one call that takes `count` steps (0: one), possibly on several ranks, as one
+    event.
+    """
     called = clock()
     jax.block_until_ready(results)
     recording.add("run_steps" if count else f"step of {ranks} ranks", (began, called, clock()))

@@ -1,4 +1,4 @@
-"""``fluid.watch``: how a training goes, in one line while it goes on, and as curves."""
+"""``fluid.watch``: shows a training while it runs, in one line and as curves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINES, PICTURES = 0.1, 2.0  # seconds between two lines, and two pictures in a n
 
 
 class Compiles(Protocol):
-    """What tells what it compiled, as Executor does."""
+    """An object that reports its compilations, as Executor does."""
 
     def compilations(self, program: Any = None) -> Sequence[Any]: ...
 
@@ -28,9 +28,9 @@ class Compiles(Protocol):
 class Watch(Shown):
     """The values of a training, step by step, as ``fluid.watch`` makes it.
 
-    Within ``with``, and where somebody watches (FLAGS_progress), a line shows the rate, the newest
-    values and the compilations; a notebook also gets curves, drawn anew every two seconds. values:
-    name -> the values of all steps, NaN where a step gave none.
+    Within ``with``, if progress is shown (FLAGS_progress), a line shows the rate, the newest values
+    and the compilations. A notebook also shows curves, redrawn every two seconds. values: name ->
+    the values of all steps, NaN for steps without one.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Watch(Shown):
         total: int | None = None,
         title: str = "training",
     ) -> None:
-        """executor, program: whose compilations are counted. total: steps, if the number is known.
+        """executor, program: their compilations are counted. total: the number of steps, if known.
 
         Raises FluidTypeError for an executor that has no compilations(), FluidValueError for a
         total below 1.
@@ -71,7 +71,7 @@ class Watch(Shown):
         self._bar, self._began = progress.Bar(None), 0.0
 
     def __call__(self, **values: Any) -> None:
-        """One more step, and what it gave: numbers, or arrays, of which the mean counts."""
+        """Add a step with its values: numbers, or arrays, of which the mean counts."""
         for name, value in values.items():
             if name not in self.values:
                 self.values[name] = [float("nan")] * self.steps
@@ -97,7 +97,7 @@ class Watch(Shown):
 
     @property
     def compilations(self) -> list[Any]:
-        """What the executor compiled of the program."""
+        """The compilations of the program by the executor."""
         return list(self._executor.compilations(self._program)) if self._executor else []
 
     def curves(self) -> Picture:
@@ -112,12 +112,12 @@ class Watch(Shown):
         return ", ".join(parts)
 
     def _draw(self, last: bool = False) -> None:
-        """Show the curves in a notebook, in place of those before."""
+        """Show the curves in a notebook, in place of the old ones."""
         display = sys.modules.get("IPython.display")
         if not (self.values and progress.shown() and progress.in_notebook() and display):
             return
         if self._display is None:
-            if not last:  # what ends at once is shown by the cell itself, if it is asked for
+            if not last:  # a short run's cell shows the object itself, if it is the last expression
                 self._display = display.display(self.curves(), display_id=True)
         else:
             self._display.update(self.curves())

@@ -1,9 +1,9 @@
-"""``fluid.trace``: any function of JAX's as a Program, that can be printed, rewritten,
+"""``fluid.trace``: turns any JAX function into a Program that can be printed, rewritten,
 differentiated, run and exported.
 
-names.py says what things are called, dynamic.py which sizes stay open, primitives.py which op each primitive becomes, reading.py how
-a jaxpr becomes blocks, states.py which results continue which arguments, writing.py how these
-become variables, traced.py is what comes out.
+names.py names variables, dynamic.py handles open sizes, primitives.py maps primitives to ops,
+reading.py turns a jaxpr into blocks, states.py pairs results with the arguments that they continue,
+writing.py turns these into variables, and traced.py has the result.
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ def trace(
     strict: bool = True,
     dynamic: Mapping[str, Sequence[str | int | None]] | None = None,
 ) -> Traced:
-    """``fn(*args, **kwargs)`` as a program: what ``jax.make_jaxpr`` sees, as ops ``jax.*``.
+    """``fn(*args, **kwargs)`` as a program: the jaxpr of ``jax.make_jaxpr`` as ops ``jax.*``.
 
     fn: any function that jax.jit takes: of flax, equinox, haiku, a whole training step with optax;
     or a module of flax nnx or equinox, or a method of one, whose arrays then are the state
-    ``model``. args: arrays, trees of them, or ``jax.ShapeDtypeStruct`` where only types matter;
-    their shapes and dtypes are the program's. Also modules, optimizers and other objects of nnx,
-    and modules of equinox: their arrays are state. What a call changes in an object of nnx the
-    program writes, and the new arrays are the first results.
+    ``model``. args: arrays, trees of them, or ``jax.ShapeDtypeStruct`` if only types matter; the
+    program has their shapes and dtypes. args may also be modules, optimizers and other objects of
+    nnx, and modules of equinox: their arrays are state. If a call changes an object of nnx, the
+    program writes the changes, and the new arrays are the first results.
 
-    state: which arguments persist, as variables of the program that a step replaces
-    (`states.paired` says how each finds the result that continues it). By default those containers
-    of arrays that exactly one result continues; all others are fed. ``state=0`` of a function that
-    only reads its parameters makes them parameters of the program. names: from the path of a leaf
-    (``params.Dense_0.kernel``) to the name of its variable. calls: "keep" keeps jitted functions as
-    blocks of their own, "inline" reads them in place. strict: False keeps callbacks to Python,
-    which run in this process alone: no file of the program holds them.
+    state: the arguments that persist, as variables of the program that a step replaces
+    (`states.paired` describes how each is paired with the result that continues it). The default is
+    the containers of arrays that exactly one result continues; all others are fed. For a function
+    that only reads its parameters, ``state=0`` makes them parameters of the program. names: from
+    the path of a leaf (``params.Dense_0.kernel``) to the name of its variable. calls: "keep" keeps
+    jitted functions as blocks of their own, "inline" reads them in place. strict: False keeps
+    callbacks to Python, which run only in this process: no file of the program holds them.
 
-    dynamic: sizes that the program leaves open, by the name of an argument or of a leaf of one:
-    ``{"x": ("b", None)}`` calls the first one b, ``{"batch": ("b",)}`` that of every leaf of batch.
-    Sizes of one name are equal; a text may say more, as jax.export's do (``2*b``). The program then
-    runs at any such sizes, and prints them: ``f32[b, 16]``. Arguments may have symbolic dimensions
-    of jax.export's themselves. All other sizes are those that were traced.
+    dynamic: sizes that the program leaves open, by the name of an argument or of one of its leaves:
+    ``{"x": ("b", None)}`` calls the first size of x b, ``{"batch": ("b",)}`` the first size of
+    every leaf of batch. Sizes of one name are equal; expressions are allowed, as in jax.export
+    (``2*b``). The program then runs at any such sizes, and prints them: ``f32[b, 16]``. Arguments
+    may also have symbolic dimensions of jax.export. All other sizes are fixed to the traced ones.
 
-    Raises TraceError for a leaf that is no array, for a primitive that no program has, and where
-    results are ambiguous; what the function itself raises goes on with a note.
+    Raises TraceError for a leaf that is not an array, for a primitive that programs do not support,
+    and if results are ambiguous; an exception of the function itself is passed on with a note.
     """
     if calls not in _CALLS:
         raise FluidTypeError(f"calls is {calls!r}; it may be {' or '.join(map(repr, _CALLS))}")
@@ -92,7 +92,7 @@ def trace(
         raise FluidTypeError(f"trace takes a function, not {type(fn).__name__}{apply}")
     else:
         labels = _labels(fn, len(args))
-    named = dict(sorted((kwargs or {}).items()))  # as jax flattens them
+    named = dict(sorted((kwargs or {}).items()))  # in the order in which jax flattens them
     words, values = [*labels, *named], [*args, *named.values()]
     split = modules.split(fn, values, list(named))
     if split is not None:
@@ -143,8 +143,8 @@ def _traced_in(fn: Any) -> str:
 def _arguments(
     labels: Sequence[str], values: Sequence[Any], trained: Mapping[int, tuple[bool, ...]]
 ) -> Iterator[Argument]:
-    """Each argument with the names of its leaves. trained: of some which of their leaves are
-    trained. Raises TraceError for a leaf that is no array.
+    """Each argument with the names of its leaves. trained: for some arguments, whether each leaf is
+    trained. Raises TraceError for a leaf that is not an array.
     """
     for at, (label, value) in enumerate(zip(labels, values, strict=True)):
         leaves = jax.tree_util.tree_flatten_with_path(value)[0]
@@ -164,7 +164,7 @@ def _arguments(
 
 
 def _labels(fn: Callable[..., Any], count: int) -> list[str]:
-    """What the function calls its positional arguments."""
+    """The function's own names of its positional arguments."""
     try:
         parameters = list(inspect.signature(fn).parameters.values())
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Sizes that stay open: arguments whose dimensions have names, as jax.export's symbolic shapes."""
+"""Open sizes: arguments whose dimensions have names, as jax.export's symbolic shapes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Dynamic = Mapping[str, Sequence[str | int | None]]
 def opened(
     dynamic: Dynamic, labels: Sequence[str], values: Sequence[Any], names: Sequence[Sequence[str]]
 ) -> list[Any]:
-    """The arguments, of which these leaves are types with open sizes.
+    """The arguments, with types with open sizes in place of these leaves.
 
     names: of the leaves of each argument. Raises TraceError for a name that no argument or leaf
-    has, for more sizes than a leaf has, and for texts that are no sizes.
+    has, for more sizes than a leaf has, and for texts that are not sizes.
     """
     known = {*labels, *(n for each in names for n in each)}
     for word in dynamic:
@@ -60,7 +60,7 @@ def _leaf(name: str, leaf: Any, sizes: Sequence[str | int | None] | None, scope:
     parts = [n if isinstance(n, str) else str(old) for n, old in zip(sizes, shape, strict=False)]
     text = ", ".join([*parts, *map(str, shape[len(sizes) :])])
     try:
-        # what NumPy has in 64 bits comes in those that JAX is set to
+        # JAX's current setting decides the dtype of NumPy's 64-bit values
         kind = jnp.result_type(leaf) if isinstance(leaf, np.ndarray) else leaf.dtype
         return jax.ShapeDtypeStruct(export.symbolic_shape(text, scope=scope), kind)
     except Exception as error:

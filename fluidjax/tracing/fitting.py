@@ -1,4 +1,4 @@
-"""Functions of JAX's within a budget of memory."""
+"""Fits JAX functions into a budget of memory."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ def fit_memory(
     batch_size: int | None = None,
     feed_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Callable[..., Any]:
-    """A training step that needs at most so much memory, since it computes values of its forward
-    pass again.
+    """A training step that stays within a budget of memory, because it recomputes values of its
+    forward pass.
 
         step = fluid.fit_memory(fluid.trace(train, params, opt_state, x, y), "8GB")
         train = step.jit()
         print(step.budget_report)
 
-    traced: a step that fluid.trace read, which is called as the function was; or a program
-    (``traced.main`` after minimize too), which then is as of :func:`fluidjax.step_fn` with this
-    fetch_list. budget: bytes, or text such as "800MB" or "2GiB", of what ``step.jit()``, which
-    donates its state, needs by the compiler's own figure. batch_size, feed_shapes: of sizes that
-    are open, as in step_fn.
+    traced: a result of fluid.trace, whose step is called as the function was; or a program (also
+    ``traced.main`` after minimize), whose step is that of :func:`fluidjax.step_fn` with this
+    fetch_list. budget: bytes, or text such as "800MB" or "2GiB": the most that ``step.jit()``,
+    which donates its state, may need by the compiler's own figure. batch_size, feed_shapes: values
+    of open sizes, as in step_fn.
 
-    The results are those of the step, but for rounding where XLA orders sums anew. ``budget_report``
-    prints what was tried, and a table of what is computed again. Within a jit of your own the step
-    is ``step.inside``, and the jit takes ``compiler_options=step.compiler_options``: the options of
-    XLA with which its bytes were counted.
+    The results are those of the step, except for rounding if XLA reorders sums. ``budget_report``
+    prints the ways that were tried, and a table of the recomputed values. Within a jit of your own
+    the step is ``step.inside``, and the jit takes ``compiler_options=step.compiler_options``: the
+    options of XLA with which its bytes were counted.
 
-    Raises FluidValueError for a budget that nothing keeps, with the least that was found, and for a
+    Raises FluidValueError for a budget that no way keeps, with the smallest figure found, and for a
     program without a backward pass; FluidTypeError for other arguments.
     """
     sizes: dict[str, Any] = {"batch_size": batch_size, "feed_shapes": feed_shapes}

@@ -1,5 +1,5 @@
-"""Modules of flax nnx and equinox: their arrays apart from the rest, and the names of their parts
-as scopes.
+"""Modules of flax nnx and equinox: separates their arrays from the rest, and makes scopes from the
+names of their parts.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _CALL = "__call__"
 class Split:
     """A function and its arguments, with the modules among these taken apart.
 
-    values: the arguments, arrays in place of modules. function: takes them, then keywords. It
-    returns the new arrays of all modules of nnx first, whose calls may change them, and then what
-    the function does. continued: such an argument -> the number of its new arrays. read: arguments
-    that persist even if no result continues them, as modules of equinox do. trained: argument ->
-    for each leaf whether it is trained. classes: of all modules, and of those within.
+    values: the arguments, with arrays in place of modules. function: takes them, then keywords. It
+    returns first the new arrays of all modules of nnx, which calls may change, and then the
+    function's own results. continued: an nnx argument -> the number of its new arrays. read:
+    arguments that persist even if no result continues them, as modules of equinox. trained:
+    argument -> for each leaf whether it is trained. classes: of all modules, and of their parts.
     """
 
     function: Callable[..., Any]
@@ -38,9 +38,9 @@ class Split:
 
 
 def owner_of(fn: Any) -> tuple[Any, str] | None:
-    """The module that a callable is, or whose method it is, and the name of that method. None for
-    any other. Raises TraceError for a linen module, which holds no arrays, and FluidTypeError for a
-    module that cannot be called.
+    """The module that a callable is, or whose method it is, and the name of that method; None for
+    any other callable. Raises TraceError for a linen module, which holds no arrays, and
+    FluidTypeError for a module that cannot be called.
     """
     if _is("flax.linen", "Module", fn):
         raise TraceError(
@@ -61,7 +61,7 @@ def owner_of(fn: Any) -> tuple[Any, str] | None:
 
 
 def split(fn: Callable[..., Any], args: Sequence[Any], names: Sequence[str]) -> Split | None:
-    """A function with its arguments, the last of which are keywords of these names. None where no
+    """A function with its arguments, the last of which are keywords of these names. None if no
     argument is or holds a module.
     """
     objects = [at for at, value in enumerate(args) if _is_of_nnx(value)]
@@ -109,14 +109,16 @@ def split(fn: Callable[..., Any], args: Sequence[Any], names: Sequence[str]) -> 
 
 
 def arrays_of(value: Any, nnx: bool = True) -> Any:
-    """A tree with the arrays of modules in place of these; with `nnx`, of those of nnx too."""
+    """A tree with the arrays of modules in place of the modules; with `nnx`, also for modules of
+    nnx.
+    """
     if nnx and _is_of_nnx(value):
         return _of_nnx([value])[1][0]
     return _apart(value)[0] if any(map(_is_equinox, _modules(value))) else value
 
 
 def _is(module: str, name: str, value: Any) -> bool:
-    """Whether a value is of this class, without importing what nobody has imported."""
+    """Whether a value is of this class; the class's package is not imported for this."""
     found = getattr(sys.modules.get(module), name, None)
     return isinstance(found, type) and isinstance(value, found)
 
@@ -142,7 +144,7 @@ def _modules(value: Any) -> list[Any]:
 
 
 def _is_of_nnx(value: Any) -> bool:
-    """Whether a value is an object of nnx, or a tree of such alone."""
+    """Whether a value is an object of nnx, or a tree of only such objects."""
     if "flax.nnx" not in sys.modules:
         return False
     leaves = jax.tree.leaves(value, is_leaf=_is_module)
@@ -150,8 +152,8 @@ def _is_of_nnx(value: Any) -> bool:
 
 
 def _of_nnx(objects: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
-    """Some objects as their graph and state, the arrays of each, and of these the parameters. What
-    several of them hold, the first one has.
+    """Some objects as their graph and state, the arrays of each, and the parameters among them. An
+    array that several objects hold belongs to the first.
     """
     from flax import nnx
 
@@ -163,7 +165,7 @@ def _of_nnx(objects: Sequence[Any]) -> tuple[Any, list[Any], list[Any]]:
 
 
 def _merged(whole: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """Objects of nnx again, of a graph and a state, with other arrays."""
+    """Objects of nnx, made from a graph and a state with other arrays."""
     if whole is None:
         return ()
     from flax import nnx
@@ -182,7 +184,7 @@ def _marked(arrays: Any, params: Any) -> tuple[bool, ...]:
 
 
 def _check_same(old: Any, new: Any, kind: str) -> None:
-    """Raises TraceError where a call gave a module other variables."""
+    """Raises TraceError if a call gave a module other variables."""
     before, after = (
         {jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in found}
         for found in map(jax.tree_util.tree_leaves_with_path, (old, new))
@@ -201,8 +203,8 @@ def _is_array(leaf: Any) -> bool:
 
 
 def _apart(value: Any) -> tuple[Any, Any]:
-    """A tree with its arrays alone, None in place of what else modules of equinox hold; and that
-    alone.
+    """Two trees: one with the arrays and None in place of everything else in modules of equinox,
+    and one with only the rest.
     """
     within = jax.tree.map(
         lambda v: jax.tree.map(_is_array, v) if _is_equinox(v) else True, value, is_leaf=_is_equinox
@@ -219,7 +221,7 @@ def _together(arrays: Any, rest: Any) -> Any:
 
 
 def _classes(modules: Iterable[Any]) -> Iterator[type]:
-    """The classes of modules and of all modules within."""
+    """The classes of modules and of all modules in them."""
     todo, seen = list(modules), set[int]()
     while todo:
         module = todo.pop()
@@ -232,7 +234,7 @@ def _classes(modules: Iterable[Any]) -> Iterator[type]:
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-    """What stands directly in a module, a list or a dict, with its name there."""
+    """The direct members of a module, a list or a dict, with their names there."""
     if isinstance(value, dict):
         found: Iterable[tuple[Any, Any]] = value.items()
     elif isinstance(value, list | tuple):
@@ -244,7 +246,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 
 def _name_in(owner: Any, part: Any, depth: int = 4) -> str | None:
-    """What a module calls one that stands in it: ``out``, ``layers.3``."""
+    """A module's name for one of its members: ``out``, ``layers.3``."""
     level: list[tuple[str, Any]] = [("", owner)]
     for _ in range(depth):
         level = [(f"{at}.{name}".strip("."), v) for at, each in level for name, v in _parts(each)]
@@ -256,10 +258,10 @@ def _name_in(owner: Any, part: Any, depth: int = 4) -> str | None:
 
 @contextlib.contextmanager
 def scopes(classes: Iterable[type]) -> Iterator[None]:
-    """While a function is traced, each call of a module enters a scope with the name that its owner
-    gives it.
+    """While a function is traced, each call of a module enters a scope with its name in its owner.
 
-    nnx and equinox enter none of their own. The classes' ``__call__`` are wrapped for as long.
+    nnx and equinox enter no scopes themselves, so the classes' ``__call__`` are wrapped during the
+    trace.
     """
     stack: list[Any] = []
     kept: list[tuple[type, Any]] = []

@@ -1,5 +1,5 @@
-"""What things are called: leaves of arguments by their paths, values by the scopes that made them;
-and where the user wrote them.
+"""Names: of leaves of arguments by their paths, and of values by the scopes that made them; also
+the user's lines.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _PACKAGES = """jax jaxlib flax optax equinox haiku chex fluidjax diffrax lineax 
 
 
 class Names:
-    """Names that no variable has yet."""
+    """Generates names that no variable has yet."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
 
     def take(self, name: str) -> str:
-        """This very name. Raises TraceError if it is taken."""
+        """Take exactly this name. Raises TraceError if it is taken already."""
         if name in self._counts:
             raise TraceError(f"two variables would be called {name!r}: give names= for one of them")
         self._counts[name] = 0
@@ -47,8 +47,8 @@ class Names:
 
 
 def leaf_name(root: str, path: Iterable[Any]) -> str:
-    """``params.Dense_0.kernel`` of a leaf: keys, fields and numbers on the way, without flax's
-    ``.value``.
+    """``params.Dense_0.kernel`` for a leaf: the keys, fields and numbers of its path, without
+    flax's ``.value``.
     """
     words = [root]
     for part in path:
@@ -59,7 +59,7 @@ def leaf_name(root: str, path: Iterable[Any]) -> str:
 
 
 def state_name(root: str, tree: Any, path: tuple[Any, ...]) -> str:
-    """As :func:`leaf_name`; a NamedTuple on the way, which optax's states are, says its type:
+    """As :func:`leaf_name`, but a NamedTuple on the path, such as optax's states, adds its type:
     ``opt.adam.mu.Dense_0``.
     """
     words, node = [root], tree
@@ -80,7 +80,7 @@ def _is_chain(node: Any) -> bool:
 
 
 def _short(kind: str) -> str:
-    """``adam`` of ScaleByAdamState."""
+    """``adam`` for ScaleByAdamState."""
     found = kind.removeprefix("ScaleBy").removesuffix("State")
     return found[:1].lower() + found[1:]
 
@@ -98,7 +98,7 @@ def _child(node: Any, part: Any) -> Any:
 
 
 def given_name(names: Callable[[str], str] | Mapping[str, str] | None, usual: str) -> str:
-    """What the caller calls a leaf. Raises TraceError for what is no name."""
+    """The caller's name for a leaf. Raises TraceError for anything but a name."""
     found = (
         names.get(usual, usual)
         if isinstance(names, Mapping)
@@ -113,8 +113,8 @@ def given_name(names: Callable[[str], str] | Mapping[str, str] | None, usual: st
 
 @cache
 def scope_of(stack: str) -> str:
-    """The scope ``Net/l1/ln1`` of a name stack such as ``transpose(jvp(Net))/l1/ln1``. Behind what
-    an equinox module is called, its class says nothing: ``eqx.nn.Linear``.
+    """The scope ``Net/l1/ln1`` for a name stack such as ``transpose(jvp(Net))/l1/ln1``. The class
+    of an equinox module is left out behind the module's name: ``eqx.nn.Linear``.
     """
     words = [
         word
@@ -145,7 +145,9 @@ _BARE = frozenset(
 
 @cache
 def value_name(scope: str, kind: str) -> str:
-    """The name of what a primitive makes in a scope, without the scope's root where there is more."""
+    """The name of a primitive's result in a scope, without the scope's root if the scope has more
+    parts.
+    """
     words = scope.split("/")
     return ".".join(
         [*(_NOT_A_NAME.sub("_", w) for w in (words[1:] if len(words) > 1 else words) if w), kind]
@@ -154,7 +156,7 @@ def value_name(scope: str, kind: str) -> str:
 
 @cache
 def _library_roots() -> tuple[str, ...]:
-    """Folders of packages in which no user writes: where jax is installed, and this package."""
+    """Folders of packages that hold no user code: where jax is installed, and this package."""
     site = os.path.dirname(os.path.dirname(os.path.abspath(jax.__file__)))
     own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return (*(os.path.join(site, package) + os.sep for package in _PACKAGES), own + os.sep)
@@ -166,11 +168,11 @@ def _is_library(file: str) -> bool:
 
 
 def user_line(traceback: Any) -> str | None:
-    """The innermost line that lies in no library, as errors write it; None if there is none."""
+    """The innermost line outside of libraries, formatted as in errors; None if there is none."""
     try:
         for code, at in zip(*traceback.raw_frames(), strict=True):
             if not _is_library(code.co_filename):
                 return line_of(code.co_filename, traceback.code_addr2line(code, at))
-    except Exception:  # lines are a nicety
+    except Exception:  # a missing line is not an error
         return None
     return None

@@ -1,10 +1,9 @@
-"""Which op of a Program each primitive of JAX becomes: slots for its operands, attributes for its
-parameters.
+"""The table of JAX primitives and their ops: slots for operands, attributes for parameters.
 
-A row says it for every version of JAX from 0.10 on; a parameter that only some versions have is
-optional in it. A parameter that no row knows is refused unless it says nothing (None, False, an
-empty tuple), so that a newer JAX cannot change what a program computes without a word. Primitives
-with blocks of their own are read by reading.py.
+A row holds for every version of JAX from 0.10 on; a parameter that only some versions have is
+optional in it. An unknown parameter is refused unless it is None, False or an empty tuple, so that
+a newer JAX cannot silently change what a program computes. Primitives with blocks of their own are
+read by reading.py.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Attrs = dict[str, Any]
 
 
 class Parameters:
-    """The parameters of one equation; those that nobody took are looked at by :meth:`finish`."""
+    """The parameters of one equation; :meth:`finish` checks those that were not read."""
 
     def __init__(self, primitive: str, given: Mapping[str, Any]) -> None:
         self._primitive, self._given, self._taken = primitive, given, set[str]()
@@ -40,20 +39,20 @@ class Parameters:
         return self._given.get(name, otherwise)
 
     def ints(self, name: str) -> tuple[int, ...]:
-        """A tuple of whole numbers; NumPy's become Python's. Texts where one is an open size."""
+        """A tuple of whole numbers, as Python ints; as texts if one is an open size."""
         return _sizes(self[name] or ())
 
     def dtype(self, name: str) -> str:
-        """The name of a dtype, or "" where there is none."""
+        """The name of a dtype, or "" for None."""
         found = self.get(name)
         return "" if found is None else dtype_name(found)
 
     def ignore(self, *names: str) -> None:
-        """These say nothing of what is computed."""
+        """Mark parameters that do not affect the values."""
         self._taken.update(names)
 
     def finish(self) -> None:
-        """Raises TraceError for a parameter that nobody took and that says something."""
+        """Raises TraceError for a parameter that was not read and has an effect."""
         for name, value in self._given.items():
             if name not in self._taken and not _says_nothing(value):
                 raise TraceError(
@@ -76,8 +75,8 @@ _USUAL_MEMORY = getattr(getattr(getattr(jax, "memory", None), "Space", None), "D
 
 
 def _no_sharding(value: Any) -> bool:
-    """Whether a sharding says nothing: jax hands one of an empty mesh about, and within shard_map
-    one that splits no axis.
+    """Whether a sharding has no effect: jax passes one of an empty mesh, and within shard_map one
+    that splits no axis.
     """
     mesh = getattr(value, "mesh", None)
     return mesh is not None and (
@@ -86,7 +85,9 @@ def _no_sharding(value: Any) -> bool:
 
 
 def spec_of(spec: Iterable[Any]) -> str:
-    """``d,-,a+b,?``: which axes of a mesh split each axis of an array; ? leaves it to the compiler."""
+    """``d,-,a+b,?``: the axes of a mesh that split each axis of an array; ? leaves it to the
+    compiler.
+    """
     return ",".join(
         "?" if p is PartitionSpec.UNCONSTRAINED else p if isinstance(p, str) else "+".join(p or ()) or "-"
         for p in spec
@@ -94,7 +95,7 @@ def spec_of(spec: Iterable[Any]) -> str:
 
 
 def size_of(value: Any) -> int | str:
-    """A size: a number, or the text of one that is open (a symbolic dimension of jax.export's)."""
+    """A size: a number, or the text of an open size (a symbolic dimension of jax.export)."""
     try:
         return int(value)
     except Exception:
@@ -106,14 +107,14 @@ def size_of(value: Any) -> int | str:
 
 
 def _sizes(values: Iterable[Any]) -> Any:
-    """Sizes; all of them texts where one is open."""
+    """Sizes; all are texts if one is open."""
     found = tuple(map(size_of, values))
     return tuple(map(str, found)) if any(isinstance(n, str) for n in found) else found
 
 
 @cache
 def dtype_name(dtype: Any) -> str:
-    """The name of a dtype, ``key<fry>`` of random keys."""
+    """The name of a dtype, ``key<fry>`` for random keys."""
     if dtype == jax.dtypes.float0:
         raise TraceError(
             "a value is float0, the tangent of integers, which no variable can hold: leave it out"
@@ -123,8 +124,8 @@ def dtype_name(dtype: Any) -> str:
 
 
 def number(value: Any) -> bool | int | float | None:
-    """A literal as an attribute holds it: NaN is one object, so that programs compare; None of a
-    complex one.
+    """A literal in the form of an attribute: NaN is one object, so that programs compare equal;
+    None for a complex number.
     """
     found = np.asarray(value)
     if found.dtype.kind not in "biufV" or found.size != 1:
@@ -144,11 +145,11 @@ def is_inexact(dtype: Any) -> bool:
 @dataclass(frozen=True)
 class Row:
     """kind: the op type behind ``jax.``. ins, outs: slots in the order of the operands; ``X*``
-    takes all that are left. outs may be a function of the attributes, where they say which outputs
-    there are.
+    takes all remaining operands. outs may be a function of the attributes, if these decide which
+    outputs exist.
 
-    attrs: the attributes from the parameters. literals: slots whose operand, where it is a literal,
-    becomes this attribute.
+    attrs: the attributes from the parameters. literals: slots whose operand becomes this attribute
+    if it is a literal.
     """
 
     kind: str
@@ -165,7 +166,7 @@ def _rows(
 
 
 def _quiet(*names: str) -> Callable[[Parameters], Attrs]:
-    """No attributes; these parameters say nothing."""
+    """No attributes; these parameters have no effect."""
 
     def attrs(p: Parameters) -> Attrs:
         p.ignore(*names)
@@ -175,12 +176,12 @@ def _quiet(*names: str) -> Callable[[Parameters], Attrs]:
 
 
 def _given(**attrs: Any) -> Attrs:
-    """Attributes without those that say nothing."""
+    """Attributes without those that have no effect."""
     return {name: value for name, value in attrs.items() if value not in ((), "", None, False)}
 
 
 def _ones(values: Iterable[int]) -> tuple[int, ...]:
-    """Dilations; () where all are 1."""
+    """Dilations; () if all are 1."""
     found = tuple(map(int, values))
     return () if all(v == 1 for v in found) else found
 
@@ -199,7 +200,7 @@ def _precision(p: Parameters) -> str:
     each = found if isinstance(found, tuple) else (found,)
     if not all(isinstance(e, jax.lax.Precision) for e in each):
         raise TraceError(
-            f"the precision {found!r} is none that a Program can say: use a jax.lax.Precision"
+            f"the precision {found!r} is not supported in a Program: use a jax.lax.Precision"
         )
     return ",".join(e.name for e in each)
 
@@ -237,7 +238,7 @@ _SPATIAL = "DHW"
 
 
 def _conv_spec(numbers: Any) -> str:
-    """``NHWC,HWIO->NHWC`` from the axes by number."""
+    """``NHWC,HWIO->NHWC`` from the numbers of the axes."""
     rank = len(numbers.lhs_spec) - 2
     letters = _SPATIAL[-rank:] if 0 < rank <= 3 else "".join(chr(ord("a") + i) for i in range(rank))
 
@@ -339,7 +340,8 @@ def _impl(p: Parameters) -> Attrs:
     name = KEYS.get(f"key<{tag}>", getattr(impl, "name", tag))
     if name not in KEYS.values():
         raise TraceError(
-            f"random keys of the implementation {name!r} are none that a Program knows; it knows"
+            f"random keys of the implementation {name!r} are not supported in a Program, which "
+            "supports"
             f" {list(KEYS.values())}"
         )
     return {"impl": name}
@@ -435,7 +437,7 @@ def _approx(p: Parameters) -> Attrs:
 
 def _constraint(p: Parameters) -> Attrs:
     sharding, free = p["sharding"], p.get("unconstrained_dims", ())
-    p.ignore("context_mesh")  # where the function was traced
+    p.ignore("context_mesh")  # the line where the function was traced
     whole = PartitionSpec.UNCONSTRAINED
     length = max([len(sharding.spec), *(at + 1 for at in free)])
     parts = [*sharding.spec, *(None,) * (length - len(sharding.spec))]
@@ -444,8 +446,8 @@ def _constraint(p: Parameters) -> Attrs:
 
 
 def _collective(p: Parameters) -> Attrs:
-    """Of what devices of a mesh say to each other: names of its axes, and where values go along
-    their own axes.
+    """An op of communication between devices of a mesh: the names of the mesh's axes, and the
+    arrays' own axes.
     """
     p.ignore("axis_size")
     axes = p.get("axes", None) or p.get("axis_name")
@@ -662,7 +664,7 @@ ROWS.update(
     }
 )  # fmt: skip
 
-# What a Program does not have, and what to do instead.
+# Primitives that a Program does not have, and what to do instead.
 _DEVICES = "it talks to other devices in a way that no op has: trace what one device computes"
 _HOST = (
     "it runs Python on the host while the step runs: leave it out, or keep it by strict=False for"

@@ -1,9 +1,9 @@
-"""A jaxpr as the blocks of a program.
+"""Turns a jaxpr into the blocks of a program.
 
-Functions that were called (``jit``) are read in place, or kept as blocks where the caller asks for
-that. Control flow becomes ops whose blocks are functions of their own (ops/lax/blocks.py). A
-``custom_jvp`` or ``custom_vjp`` function in a trace that is not differentiated yet is kept with its
-rule, so that a gradient taken later is JAX's own.
+Called functions (``jit``) are read in place, or kept as blocks if the caller requests it. Control
+flow becomes ops whose blocks are functions of their own (ops/lax/blocks.py). A ``custom_jvp`` or
+``custom_vjp`` function in a trace that is not differentiated yet is kept with its rule, so that a
+gradient taken later is JAX's own.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from .primitives import (
     window,
 )
 
-SMALL = 16  # elements of a constant that stands in the program; larger ones are state
-LARGE = 4096  # and in a block within, which is handed larger ones by the op that holds it
+SMALL = 16  # elements of a constant in the program; a larger one is state
+LARGE = 4096  # also in an inner block; the op that holds the block passes larger ones to it
 CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -50,7 +50,7 @@ CALLS = {
 }
 CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 SAME = frozenset("name device_put layout_constraint reshard mesh_cast xla_metadata_value".split())
-# Those with a method of Reader's own; those of `ROWS` among them where a block is what they hold.
+# Primitives with a method in Reader; primitives of `ROWS` are among them if they hold blocks.
 READ = frozenset(
     """custom_jvp_call custom_vjp_call call_hi_primitive custom_linear_solve scan while cond platform_index reduce
     reduce_window scatter psum pmax pmin shard_map dim_as_value""".split()
@@ -61,7 +61,7 @@ FORWARD, BACKWARD, OPTIMIZE = 0, 1, 2
 
 @dataclass(frozen=True)
 class Literal:
-    """A value that stands where it is read."""
+    """A value that is written where it is read."""
 
     value: Any
     dtype: str
@@ -69,7 +69,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class PlatformIndex:
-    """Which branch suits the platform; only a `cond` over platforms reads it."""
+    """The index of the branch for a platform; only a `cond` over platforms reads it."""
 
 
 Atom = str | Literal | PlatformIndex
@@ -86,9 +86,7 @@ class Block:
     constants: dict[Any, str] = field(default_factory=dict)
     params: tuple[str, ...] = ()
     handed: dict[str, Any] = field(default_factory=dict)  # large constants, by their parameters
-    renamed: dict[str, str] = field(
-        default_factory=dict
-    )  # what ops call values by their first names
+    renamed: dict[str, str] = field(default_factory=dict)  # a name in the ops -> its final name
 
     def desc(self) -> BlockDesc:
         ops = (_renamed(op, self.renamed) for op in self.ops)
@@ -107,8 +105,8 @@ def _renamed(op: OpDesc, names: Mapping[str, str]) -> OpDesc:
 
 @dataclass(frozen=True)
 class Function:
-    """A block with its parameters and results by name; those of `handed` stand for constants that
-    the op's own block holds.
+    """A block with its parameters and results by name; the parameters in `handed` stand for
+    constants that the op's own block holds.
     """
 
     idx: int
@@ -118,7 +116,7 @@ class Function:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What an op says of its one block."""
+        """The attributes of an op with this single block."""
         return {"sub_block": BlockRef(self.idx), "args": self.args, "results": self.results}
 
 
@@ -126,8 +124,8 @@ class Reader:
     """Reads jaxprs into blocks; block 0 is the program's own.
 
     calls: "inline", or "keep" for functions that were called. rules: whether custom rules are kept.
-    strict: whether callbacks are refused. `constants` collects arrays that are too large to stand
-    in the program, by the names of their variables.
+    strict: whether callbacks are refused. `constants` collects arrays that are too large for the
+    program, by the names of their variables.
     """
 
     def __init__(self, names: Names, calls: str, rules: bool, strict: bool) -> None:
@@ -138,11 +136,11 @@ class Reader:
         self._shared: dict[Any, Any] = {}
         self._rules: dict[Any, Any] = {}
         self._uid = 0
-        # ops that do something even where nobody reads what they compute
+        # ops with an effect even if nothing reads their outputs
         self._acting: set[int] = set()
         self._lines: dict[int, tuple[Any, str | None]] = {}
-        self._at: tuple[str, str | None] = "", None  # scope and line of the equation that is read
-        self._outer: tuple[str, str | None] = "", None  # and of what it stands in
+        self._at: tuple[str, str | None] = "", None  # scope and line of the current equation
+        self._outer: tuple[str, str | None] = "", None  # and of the equation around it
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -164,7 +162,7 @@ class Reader:
         outs: Mapping[str, Sequence[str]],
         attrs: Mapping[str, Any],
     ) -> None:
-        """Append an op of the equation that is being read."""
+        """Append an op of the current equation."""
         stack, line = self._at
         hints: dict[str, Any] = {OP_ROLE: BACKWARD if "transpose(" in stack else FORWARD}
         scope = scope_of(stack)
@@ -190,7 +188,9 @@ class Reader:
         )
 
     def constant(self, block: Block, value: Any) -> str:
-        """The name of a constant: an op of the block, or where it is large a variable of the state."""
+        """The name of a constant: an op of the block or, if it is large, a variable of the
+        state.
+        """
         array = (
             value
             if hasattr(value, "dtype") and not isinstance(value, np.generic)
@@ -214,8 +214,8 @@ class Reader:
         return known[key]
 
     def handed(self, block: Block, *made: Function) -> tuple[list[str], list[tuple[str, ...]]]:
-        """The constants that an op hands to its blocks, and of each block the parameters for all of
-        them.
+        """The constants that an op passes to its blocks, and for each block the parameters for all
+        of them.
         """
         values: dict[str, Any] = {}
         own = [
@@ -231,7 +231,7 @@ class Reader:
         return list(values), params
 
     def _unread(self, inner: Block, like: VarDesc) -> str:
-        """A parameter of a block for what only another block of its op reads."""
+        """A parameter of a block for a constant that only another block of its op reads."""
         name = self.names.fresh("unread")
         inner.vars[name] = replace(like, name=name, persistable=False)
         return name
@@ -254,7 +254,7 @@ class Reader:
     def read(
         self, block: Block, jaxpr: Any, consts: Sequence[Any], args: Sequence[Atom]
     ) -> list[Atom]:
-        """Append what a jaxpr does with these arguments; its results."""
+        """Append the ops of a jaxpr with these arguments; returns its results."""
         env: dict[Any, Atom] = {}
         env.update(
             (v, self.constant(block, c)) for v, c in zip(jaxpr.constvars, consts, strict=True)
@@ -281,8 +281,8 @@ class Reader:
     def function(
         self, parent: Block, jaxpr: Any, consts: Sequence[Any], hints: Sequence[str]
     ) -> Function:
-        """A block that is this function, below `parent`; the same one for the same jaxpr. hints:
-        what its parameters are called.
+        """A block for this function below `parent`; the same block for the same jaxpr. hints: names
+        for its parameters.
         """
         key = id(jaxpr), parent.idx
         if key not in self._shared:
@@ -303,8 +303,8 @@ class Reader:
     def _small(
         self, parent: Block, jaxpr: Any, consts: Sequence[Any], hints: Sequence[str]
     ) -> Function:
-        """The block of an op that joins values and has no slot for constants. Raises TraceError where
-        it holds large ones.
+        """The block of an op that combines values and has no slot for constants. Raises TraceError
+        if it holds large ones.
         """
         made = self.function(parent, jaxpr, consts, hints)
         for array in made.handed.values():
@@ -315,7 +315,9 @@ class Reader:
         return made
 
     def _prune(self, block: Block, results: Sequence[str]) -> None:
-        """Leave out what no result depends on: a rule computes the function itself too."""
+        """Leave out ops that no result depends on, because a rule also computes the function
+        itself.
+        """
         needed, kept = set(results), []
         for op in reversed(block.ops):
             if op.uid in self._acting or any(n in needed for n in op.writes):
@@ -337,7 +339,7 @@ class Reader:
     def _equation(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
         name = eqn.primitive.name
         if eqn.outvars and all(v.aval.dtype == jax.dtypes.float0 for v in eqn.outvars):
-            # tangents of integers hold nothing
+            # tangents of integers hold no values
             return [Literal(None, "float0") for _ in eqn.outvars]
         try:
             if name in READ:
@@ -413,7 +415,7 @@ class Reader:
             beside.append(ins[slot][0])
         wanted = attrs.get("preferred_element_type")
         if wanted and all(self._dtype(block, n) == wanted for n in beside):
-            del attrs["preferred_element_type"]  # it is what comes anyway
+            del attrs["preferred_element_type"]  # it is the default
         outs = row.outs if isinstance(row.outs, str) else row.outs(attrs)
         return self._outputs(block, eqn, row.kind, ins, outs, attrs)
 
@@ -454,7 +456,7 @@ class Reader:
     def _held(
         self, block: Block, eqn: Any, args: list[Atom], made: Function, kind: str, label: str
     ) -> list[Atom]:
-        """An op whose one block is what it computes."""
+        """An op with one block that computes its results."""
         values, (params,) = self.handed(block, made)
         attrs = {**made.attrs, "args": made.args + params, "function": label}
         ins = {"Args": [*(self.named(block, a) for a in args), *values]}
@@ -466,7 +468,7 @@ class Reader:
     _custom_vjp_call = _custom_jvp_call
 
     def _call_hi_primitive(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
-        """One that jax.experimental.hijax defines by others, and by a rule of its own
+        """A primitive that jax.experimental.hijax defines by others and by a rule of its own
         (`searchsorted` since jax 0.12).
         """
         primitive = eqn.params["_prim"]
@@ -492,7 +494,7 @@ class Reader:
             try:
                 rule = _rule_of(eqn)
                 _refuse_closures(rule)
-            except Exception as error:  # it is one that nobody may differentiate, and says why
+            except Exception as error:  # marked as not differentiable, with a reason
                 return self._without_rule(
                     block, eqn, args, made, {"function": label, "refusal": str(error)}
                 )
@@ -516,8 +518,8 @@ class Reader:
         label: str,
         closed_over: int = 0,
     ) -> list[Atom]:
-        """A function with the block that is its rule. closed_over: so many of its first arguments
-        have no gradient, by the rule's own restriction.
+        """A function with the block of its rule. closed_over: this number of its first arguments
+        have no gradient, because the rule does not give one.
         """
         values, (params, of_rule) = self.handed(block, made, back)
         grads, count = iter(back.results), len(made.args)
@@ -549,8 +551,8 @@ class Reader:
         return self._outputs(block, eqn, "custom_call", ins, "Out*", attrs, said["function"])
 
     def _differentiated(self, block: Block, rule: Any, hints: Sequence[str]) -> Function:
-        """A rule as a block; it is differentiated already, so functions within it need no rules.
-        Its equations say the scope of the equation that it is the rule of themselves.
+        """A rule as a block. It is differentiated already, so functions in it need no rules. Its
+        equations have the scope of the equation that the rule belongs to.
         """
         here, self.rules = self._at, False
         self._at = self._outer[0], here[1]
@@ -570,7 +572,7 @@ class Reader:
             return self.read(block, jaxpr, consts, args)
         held = [
             self.named(block, a) for a in args
-        ]  # the barrier keeps XLA from finding what was computed before
+        ]  # the barrier keeps XLA from reusing values that were computed before
         base = value_name(scope_of(self._at[0]), "barrier")
         kept = [self.declare(block, self.names.fresh(base), v.aval) for v in eqn.invars]
         self.emit(block, "optimization_barrier", {"X": held}, {"Out": kept}, {})
@@ -589,7 +591,7 @@ class Reader:
         return self.read(block, solve.jaxpr, solve.consts, [*given, *right])
 
     def _solve_with_rule(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
-        """As _custom; what it computes is the equation itself, traced once more so that it is a
+        """As _custom, but the computation is the equation itself, traced again so that it is a
         function of all its operands.
         """
         key = id(eqn.params["jaxprs"]), block.idx
@@ -644,7 +646,7 @@ class Reader:
         outs: tuple[str, int, str],
         attrs: Mapping[str, Any],
     ) -> list[Atom]:
-        """As _outputs, of two repeatable slots, of which the first has so many."""
+        """As _outputs, for two repeatable slots; the first has `count` outputs."""
         base = value_name(scope_of(self._at[0]), kind)
         names = [
             EMPTY if _is_dropped(v) else self.declare(block, self.names.fresh(base), v.aval)
@@ -709,8 +711,8 @@ class Reader:
         )
 
     def _reduce(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
-        """By any function: there where that is one of those that have a reduction of their own,
-        else with a block.
+        """A reduction by any function: an op of its own if there is one for the function, else an
+        op with a block.
         """
         jaxpr, _ = _opened(eqn.params["jaxpr"])
         axes = tuple(map(int, eqn.params["dimensions"]))
@@ -748,7 +750,9 @@ class Reader:
         consts: Sequence[Any],
         attrs: Mapping[str, Any],
     ) -> list[Atom]:
-        """An op over arrays and what they start from, with a block that joins two values of each."""
+        """An op over arrays and their initial values, with a block that combines two values of
+        each.
+        """
         jaxpr, closed = _opened(inner)
         names = [self.named(block, a) for a in args]
         made = self._small(block, jaxpr, closed or consts, ["x"] * len(jaxpr.invars))
@@ -767,7 +771,7 @@ class Reader:
         return self._outputs(block, eqn, "scatter_apply", ins, "Out*", attrs)
 
     def _psum(self, block: Block, eqn: Any, args: list[Atom]) -> list[Atom]:
-        """Over axes of a mesh; or, under jax.vmap, over an axis of the arrays."""
+        """A sum over axes of a mesh or, under jax.vmap, over an axis of the arrays."""
         axes = eqn.params["axes"]
         if not all(isinstance(a, int) for a in axes):
             return self._plain(block, eqn, args)
@@ -815,7 +819,7 @@ _MONOIDS = {
 
 
 def _opened(jaxpr: Any) -> tuple[Any, Sequence[Any]]:
-    """The jaxpr and the constants of one that is closed, or open and without any."""
+    """The jaxpr and the constants of a closed jaxpr, or of an open one without constants."""
     return (jaxpr.jaxpr, jaxpr.consts) if hasattr(jaxpr, "consts") else (jaxpr, ())
 
 
@@ -846,8 +850,8 @@ def _arg_names(jaxpr: Any, label: str) -> list[str]:
 
 
 def _label(eqn: Any, jaxpr: Any) -> str:
-    """What the source calls a function with a rule: itself, or the one jitted function that it
-    calls.
+    """The source's name for a function with a rule: its own, or that of the one jitted function
+    that it calls.
     """
     found = eqn.params.get("name") or getattr(getattr(jaxpr, "debug_info", None), "func_name", "")
     if len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name in ("jit", "pjit"):
@@ -857,7 +861,7 @@ def _label(eqn: Any, jaxpr: Any) -> str:
 
 
 def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """How many constants and carried values a scan has: numbers in jax 0.10, trees of arguments
+    """The numbers of constants and carried values of a scan: ints in jax 0.10, trees of arguments
     from 0.11 on.
     """
     if "num_carry" in params:
@@ -867,8 +871,8 @@ def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _implementation(eqn: Any) -> Any:
-    """What a library's own primitive computes, as a closed jaxpr of JAX's primitives; None where it
-    does not say.
+    """The computation of a library's own primitive as a closed jaxpr of JAX's primitives; None if
+    the library does not provide one.
     """
     if eqn.effects:
         return None
@@ -895,8 +899,8 @@ def _alone(eqn: Any) -> Callable[..., Any]:
 
 
 def _moving(eqn: Any) -> list[bool]:
-    """Which operands have a gradient: no integers, and nothing that a custom_vjp function closes
-    over, for which it has no rule.
+    """Whether each operand has a gradient: integers have none, and neither have values that a
+    custom_vjp function closes over, for which it has no rule.
     """
     closed = eqn.params.get("num_consts", 0) if eqn.primitive.name == "custom_vjp_call" else 0
     return [at >= closed and _is_inexact(v) for at, v in enumerate(eqn.invars)]
@@ -913,8 +917,8 @@ def _refuse_closures(rule: Any) -> None:
 
 
 def _closed_over(eqn: Any) -> int:
-    """How many of its operands a custom_vjp function closes over: floats, for which its rule gives
-    no gradient.
+    """The number of operands that a custom_vjp function closes over: floats, for which its rule
+    gives no gradient.
     """
     count = eqn.params.get("num_consts", 0) if eqn.primitive.name == "custom_vjp_call" else 0
     return count if any(map(_is_inexact, eqn.invars[:count])) else 0
@@ -948,7 +952,7 @@ def _rule_of(eqn: Any) -> Any:
 
 
 def equations(jaxpr: Any) -> Iterator[Any]:
-    """Every equation, those of functions within too."""
+    """Every equation, including those of inner functions."""
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in jex.jaxprs_in_params(eqn.params):
@@ -956,8 +960,8 @@ def equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def is_differentiated(jaxpr: Any) -> bool:
-    """Whether a trace holds a backward pass already. What functions bring with them for their own
-    gradients is none.
+    """Whether a trace contains a backward pass already. Rules that functions bring for their own
+    gradients do not count.
     """
     for eqn in jaxpr.eqns:
         if "transpose(" in str(getattr(eqn.source_info, "name_stack", "")):

@@ -1,8 +1,8 @@
-"""Which results of a function are the new values of which arguments.
+"""Pairs the results of a function with the arguments whose new values they are.
 
 An argument that persists is a tree of arrays. Its new value is the result, or the part of a tuple
-of results, that has the same tree with arrays of the same shapes and dtypes. Where that does not
-decide, the caller does: a loss of shape [] and a parameter of shape [] are one like the other.
+of results, that has the same tree with arrays of the same shapes and dtypes. If several fit, the
+caller must decide: a loss of shape [] and a parameter of shape [] cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ StateOption = str | int | Sequence[int | str] | Mapping[int | str, int | None]
 
 @dataclass(frozen=True)
 class Part:
-    """An argument, or a part of the results: what it is called, its tree, and the types of its
-    leaves.
-    """
+    """An argument, or a part of the results: its name, its tree, and the types of its leaves."""
 
     name: str
     tree: Any
@@ -47,21 +45,21 @@ class Part:
 
     @property
     def is_container(self) -> bool:
-        """Whether it is more than one bare array, and holds one."""
+        """Whether it is more than a bare array, and holds at least one array."""
         return bool(self.types) and not jax.tree_util.treedef_is_leaf(self.tree)
 
 
 def paired(
     state: StateOption, args: Sequence[Part], results: Sequence[Part], known: Mapping[int, int]
 ) -> dict[int, int | None]:
-    """Argument -> the result that continues it, None for one that is only read. Arguments that are
-    not in it are fed.
+    """Argument -> the result that continues it, None for an argument that is only read. Other
+    arguments are fed.
 
-    state: "auto" takes the arguments, dicts, tuples and other containers of arrays, that exactly
-    one result continues, beside those of which it is `known`; positions or names of arguments
-    persist, and each is paired with the one result of its tree and types; a mapping says it all.
-    Raises TraceError where results are ambiguous, as one of a bare array's type is, or where some
-    of the named arguments are continued and others not.
+    state: "auto" takes the arguments (dicts, tuples and other containers of arrays) that exactly
+    one result continues, and the `known` ones. With positions or names, these arguments persist,
+    and each is paired with the one result of its tree and types. A mapping gives all pairs. Raises
+    TraceError if results are ambiguous, as with the type of a bare array, or if some of the named
+    arguments are continued and others are not.
     """
     if isinstance(state, str) and state == "auto":
         return _found(args, results, known)
@@ -96,7 +94,7 @@ def _named(
 ) -> dict[int, int | None]:
     pairs: dict[int, int | None] = {}
     for at in chosen:
-        if not args[at].types:  # an empty state of optax's: there is nothing to continue
+        if not args[at].types:  # an empty state of optax has nothing to continue
             pairs[at] = None
             continue
         rivals = [a for a in chosen if args[a].fits(args[at])]
@@ -127,8 +125,8 @@ def _named(
 
 
 def _refuse_part(arg: Part, results: Sequence[Part]) -> None:
-    """Raises TraceError where a result seems to be new values of a part of an argument, as what
-    flax linen's ``mutable`` returns.
+    """Raises TraceError if a result seems to be new values of a part of an argument, such as flax
+    linen's ``mutable`` returns.
     """
     for result in results:
         if result.is_container and set(result.leaves.items()) < set(arg.leaves.items()):

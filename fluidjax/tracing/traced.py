@@ -1,5 +1,5 @@
-"""What ``fluid.trace`` returns: the program, the values of its state, and the way back to the
-function's own arguments.
+"""The result of ``fluid.trace``: the program, the values of its state, and the mapping from and to
+the function's own arguments.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from . import modules
 
 @dataclass(frozen=True)
 class Report:
-    """What a trace is made of. ops: how many of each type; scopes: the modules and functions that
-    ops stand in.
+    """The contents of a trace. ops: the number of ops of each type; scopes: the modules and
+    functions of the ops.
 
-    state_bytes: of all that persists. dropped: hints of the function's that a program does not keep
-    (shardings).
+    state_bytes: of all persistent values. dropped: hints of the function that a program does not
+    keep (shardings).
     """
 
     ops: FrozenMap
@@ -44,18 +44,17 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A function of JAX's as a program.
+    """A JAX function as a program.
 
-    main: the program. startup: an empty one beside it, for the first values of what an optimizer
-    adds. state: the values of its persistable variables by name, as they were given. feeds,
-    fetches: the variables that are fed, and the names of what is returned beside the new state.
-    in_tree, out_tree: the trees of the arguments (args, kwargs) and of the results. report: what it
-    is made of.
+    main: the program. startup: an empty program, for the initial values of variables that an
+    optimizer adds. state: the given values of its persistable variables by name. feeds, fetches:
+    the variables that are fed, and the names of the results other than the new state. in_tree,
+    out_tree: the trees of the arguments (args, kwargs) and of the results. report: its contents.
 
-    places: of every leaf of the arguments the variable, in order. results: of every leaf of the
-    results the variable. continued: of each argument that persists the number of the result that is
-    its new value, None for one that is only read. keys: of the variables that hold the data of
-    random keys, what kind these are.
+    places: the variable of every leaf of the arguments, in order. results: the variable of every
+    leaf of the results. continued: for each persistent argument the number of the result that is
+    its new value, None for one that is only read. keys: the kinds of random keys whose data the
+    variables hold, by variable.
     """
 
     main: Program
@@ -109,20 +108,20 @@ class Traced:
         return self.main.to_string(*args, **kwargs)
 
     def outline(self, lines: int = 45) -> str:
-        """The program on one screen, scope by scope (:func:`fluidjax.ir.outline.outline`)."""
+        """An outline of the program, scope by scope (:func:`fluidjax.ir.outline.outline`)."""
         return outline(self.main.desc, lines)
 
     def _repr_html_(self) -> str:
         return self.main._repr_html_()
 
     def step(self, **options: Any) -> Callable[..., Any]:
-        """The function once more, run by the program: it takes the arguments that were traced and
-        returns the same results.
+        """The traced function, run by the program: it takes the same arguments and returns the same
+        results.
 
-        options: those of :func:`fluidjax.step_fn`, ``budget`` among them, with which the function
-        has what fluid.fit_memory tells of. Arrays that the function
-        held itself are taken from `state`. Raises FluidTypeError for arguments of another tree;
-        FeedError and LoadError for other shapes and dtypes.
+        options: those of :func:`fluidjax.step_fn`; with ``budget`` the function has the attributes
+        that fluid.fit_memory describes. Arrays that the function held itself are taken from
+        `state`. Raises FluidTypeError for arguments of another tree; FeedError and LoadError for
+        other shapes and dtypes.
         """
         run = step_fn(self.main, list(self.fetches), **options)
         found: Any = self._called(run)
@@ -135,14 +134,16 @@ class Traced:
         return found
 
     def _called(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """A step of the program, called as the function."""
+        """A step of the program, called like the function."""
         given, fed = set(self.places), set(self.feeds)
         held = {name: value for name, value in self.state.items() if name not in given}
         at = {name: i for i, name in enumerate(self.fetches)}
         dtypes = {n: var.dtype for n, var in self.main.desc.blocks[0].vars.items()}
 
         def array(name: str, value: Any) -> Any:
-            """As jax.jit takes it: what NumPy has in 64 bits in those that JAX is set to."""
+            """An array as jax.jit takes it: JAX's current setting decides the dtype of NumPy's
+            64-bit values.
+            """
             as_it_is = getattr(value, "dtype", None) == dtypes[name] or isinstance(value, jax.Array)
             return value if as_it_is else jax.numpy.asarray(value)
 
@@ -168,29 +169,28 @@ class Traced:
         return step
 
     def tree_of(self, state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """(args, kwargs) with what persists taken from a state; what is fed is None."""
+        """(args, kwargs) with persistent values from a state, and None for fed ones."""
         args: tuple[Any, dict[str, Any]] = self.in_tree.unflatten(
             [self._leaf(n, state.get(n)) for n in self.places]
         )
         return args
 
     def _leaf(self, name: str, value: Any) -> Any:
-        """What the function has in place of a variable's value: a random key for its data."""
+        """The function's value for a variable's value: a random key for its data."""
         if name not in self.keys or value is None:
             return value
         return jax.random.wrap_key_data(jax.numpy.asarray(value), impl=self.keys[name])
 
     def write(self, scope: Scope | None = None) -> None:
-        """Put the values of `state` into a scope (default: the global one), from where an Executor
-        runs the program.
+        """Store the values of `state` in a scope (default: the global one), so that an Executor can
+        run the program.
 
-        What an optimizer has added to the program comes from the startup program, which runs
-        afterwards.
+        Run the startup program afterwards; it initialises variables that an optimizer has added.
         """
         put({name: np.array(value) for name, value in self.state.items()}, scope)
 
     def read(self, scope: Scope | None = None) -> dict[str, Any]:
-        """The state as it stands in a scope (default: the global one)."""
+        """Read the state from a scope (default: the global one)."""
         return read_state(self.main, global_scope() if scope is None else scope)
 
 

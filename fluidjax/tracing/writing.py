@@ -1,5 +1,5 @@
-"""A jaxpr with its arguments and results as a program: variables for leaves, and new values written
-where state persists.
+"""Writes a jaxpr with its arguments and results as a program: variables for leaves, and writes of
+new values of the state.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Renaming = Callable[[str], str] | Mapping[str, str] | None
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument: its part, and the usual name and the value of each leaf; where it is known,
-    whether each is trained.
+    """An argument: its part, and the usual name and the value of each leaf; if known, whether each
+    leaf is trained.
     """
 
     part: Part
@@ -46,16 +46,16 @@ def write(
     calls: str,
     strict: bool,
 ) -> tuple[Program, dict[str, Any], tuple[str, ...], tuple[str, ...], list[str], dict[str, str]]:
-    """The program; the values that persist; the variable of each leaf of the arguments and of the
-    results; what was dropped; the implementations of random keys that persist. Of such a key the
-    variable holds the data.
+    """The program; the persistent values; the variable of each leaf of the arguments and of the
+    results; the dropped hints; the implementations of persistent random keys. The variable of such
+    a key holds its data.
     """
     differentiated = is_differentiated(closed.jaxpr)
     reader = Reader(Names(), calls, not differentiated, strict)
     block = reader.blocks[0]
     spans: list[list[str]] = []
     held: dict[str, Any] = {}
-    keys: dict[str, str] = {}  # variables with the data of keys -> those with the keys
+    keys: dict[str, str] = {}  # variables with the data of keys -> variables with the keys
     invars = iter(closed.jaxpr.invars)
     named = not differentiated and any(_says_params(n) for at in pairs for n in arguments[at].names)
     for at, argument in enumerate(arguments):
@@ -109,8 +109,8 @@ def _declare(reader: Reader, name: str, aval: Any, persists: bool, is_parameter:
 
 
 def _is_trained(path: str, named: bool) -> bool:
-    """Whether a leaf of the state is trained: what is called params, in a training step or where
-    anything of the state is `named` to be so; else all but statistics.
+    """Whether a leaf of the state is trained. Optimizer state and batch statistics are not. With
+    `named` (a training step, or state with leaves under params) only leaves under params are.
     """
     words = path.split(".")
     if any(w.startswith("opt") or w == "batch_stats" for w in words):
@@ -129,8 +129,8 @@ def _written(
     continued: Mapping[int, Sequence[str]],
     keys: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """The variable of each leaf of the results. Leaves of the results in `continued` are written to
-    these variables, of random keys (those in `keys`) the data.
+    """The variable of each leaf of the results. Leaves in `continued` are written to these
+    variables; random keys (those in `keys`) as their data.
     """
     block = reader.blocks[0]
     leaves: list[str] = []
@@ -146,7 +146,7 @@ def _written(
             new |= {n: _data(reader, n, v) if n in keys else v for n, v in changed.items()}
             leaves += continued[number]
         else:
-            # A literal and an argument that is returned as it is have variables of their own.
+            # Literals, and arguments that are returned unchanged, have variables of their own.
             leaves += [
                 value
                 if isinstance(value, str) and value in made
@@ -178,8 +178,8 @@ def _copied(reader: Reader, block: Block, source: str, name: str | None = None) 
 
 
 def _assign(reader: Reader, block: Block, new: Mapping[str, Atom], fetched: set[str]) -> None:
-    """Write new values of the state: by the op that makes one, where nobody needs the old value any
-    more, else by a copy at the end.
+    """Write new values of the state: by the op that computes one, if nothing reads the old value
+    afterwards, else by a copy at the end.
     """
     made = {n: at for at, op in enumerate(block.ops) for n in op.writes}
     last_read = {n: at for at, op in enumerate(block.ops) for n in op.reads}
@@ -208,7 +208,7 @@ def _assign(reader: Reader, block: Block, new: Mapping[str, Atom], fetched: set[
 
 
 def _tell_roles(block: Block) -> None:
-    """What follows the last op of the backward pass updates the state."""
+    """Ops behind the last op of the backward pass get the role of updates."""
     backward = [at for at, op in enumerate(block.ops) if op.attrs[OP_ROLE] == BACKWARD]
     for at in range(backward[-1] + 1 if backward else len(block.ops), len(block.ops)):
         op = block.ops[at]
@@ -217,9 +217,9 @@ def _tell_roles(block: Block) -> None:
 
 
 def _name_updates(reader: Reader, block: Block, kept: Collection[str]) -> None:
-    """What an update computes outside of any scope, as optimizers do, is called after the state
-    that it ends in: ``opt.adam.mu.w.mul``; where it ends in several, after what their names begin
-    with. `kept` stay as they are.
+    """Name values that an update computes outside of any scope, as in optimizers, after the state
+    that they end in: ``opt.adam.mu.w.mul``; if they end in several, after the common beginning of
+    their names. Names in `kept` do not change.
     """
     owners: dict[str, str] = {}
     renamed: dict[str, str] = {}

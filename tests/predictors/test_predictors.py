@@ -208,7 +208,7 @@ def test_configs(files, tmp_path):
     held.set_model_buffer(b"p", 1, b"v", 1)
     with pytest.raises(FluidValueError, match="this model is in memory"):
         held.to_native_config()
-    with pytest.raises(FluidTypeError, match="lie in one folder"):
+    with pytest.raises(FluidTypeError, match="must be in one folder"):
         core.create_paddle_predictor(core.AnalysisConfig(files[0], str(tmp_path / "params")))
     with pytest.raises(FluidTypeError, match="not an array of bool"):
         core.PaddleTensor(np.array([True]))
