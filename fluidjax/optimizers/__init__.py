@@ -1,1 +1,3 @@
-"""Optimizers, one family a module; :mod:`fluidjax.optimizer` gathers them under Fluid's names."""
+"""Optimizers, one family in each module; :mod:`fluidjax.optimizer` gathers them under Fluid's
+names.
+"""

@@ -1,4 +1,6 @@
-"""Optimizers that divide by a running size of the gradient: Adagrad's family, RMSProp, Ftrl."""
+"""Optimizers that divide by a running average of the gradient's size: Adagrad's family, RMSProp,
+Ftrl.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from .checks import numbers
 class AdagradOptimizer(Optimizer):
     """``moment += grad ** 2``; ``param -= lr * grad / (sqrt(moment) + epsilon)``.
 
-    initial_accumulator_value: what moment starts with. Other arguments: see :class:`Optimizer`.
+    initial_accumulator_value: the initial value of moment. Other arguments: see :class:`Optimizer`.
     State: ``<param>_moment_k``.
     """
 
@@ -81,8 +83,8 @@ class AdadeltaOptimizer(Optimizer):
 
     ``g2 = rho * g2 + (1 - rho) * grad ** 2``; ``u = sqrt((u2 + epsilon) / (g2 + epsilon)) * grad``;
     ``u2 = rho * u2 + (1 - rho) * u ** 2``; ``param -= sqrt((u2 + epsilon) / (g2 + epsilon)) *
-    grad`` (with the new u2, as Fluid has it). learning_rate: makes the variable ``learning_rate_k``
-    but has no part in the update, as in Fluid. Other arguments: see :class:`Optimizer`. State:
+    grad`` (with the new u2, as in Fluid). learning_rate: creates the variable ``learning_rate_k``
+    but does not affect the update, as in Fluid. Other arguments: see :class:`Optimizer`. State:
     ``<param>__avg_squared_grad_k``, ``<param>__avg_squared_update_k``.
     """
 
@@ -122,8 +124,8 @@ class RMSPropOptimizer(Optimizer):
 
     centered: also keeps ``mg = rho * mg + (1 - rho) * grad`` and divides by ``sqrt(ms - mg ** 2 +
     epsilon)``. Other arguments: see :class:`Optimizer`. State: ``<param>_momentum_k``,
-    ``<param>_mean_square_k``, ``<param>_mean_grad_k`` (which exists, unchanged, without `centered`
-    too).
+    ``<param>_mean_square_k``, ``<param>_mean_grad_k`` (which also exists without `centered`, but
+    does not change).
     """
 
     type = "rmsprop"
@@ -173,9 +175,9 @@ class FtrlOptimizer(Optimizer):
     ``param = (l1 * sign(linear) - linear) / (new ** -p / lr + 2 * l2)`` where ``|linear| > l1``,
     else 0.
 
-    **l2 is not what the op gets**: Fluid 1.8.5 gives the op l1 in its place, and so does this
-    class, so that a program trains as it did; it warns where the two differ. Other arguments: see
-    :class:`Optimizer`. State: ``<param>_squared_k``, ``<param>_linear_k``.
+    **The op does not get l2**: Fluid 1.8.5 passes l1 in its place, and so does this class, so that
+    a program trains as before; it warns if the two differ. Other arguments: see :class:`Optimizer`.
+    State: ``<param>_squared_k``, ``<param>_linear_k``.
     """
 
     type = "ftrl"

@@ -1,6 +1,4 @@
-"""Averages of parameters over the steps of a training run, to be put in the parameters' place for
-evaluation.
-"""
+"""Averages of parameters over training steps, which replace the parameters for evaluation."""
 
 from __future__ import annotations
 
@@ -25,8 +23,8 @@ from .state import persistable
 
 
 def _averaged_parameters(prefix: str, suffix: str) -> list[tuple[Parameter, Variable]]:
-    """The main program's parameters that take part, each with the variable that keeps its value
-    meanwhile.
+    """The main program's parameters that take part, each with the variable that stores its value
+    while averages are applied.
     """
     block = default_main_program().global_block()
     pairs = []
@@ -42,7 +40,7 @@ def _averaged_parameters(prefix: str, suffix: str) -> list[tuple[Parameter, Vari
 
 
 def _restoring(pairs: list[tuple[Parameter, Variable]]) -> Program:
-    """A program that puts every parameter's own value back."""
+    """A program that restores every parameter's own value."""
     program = Program()
     block = program.global_block()
     with program_guard(main_program=program):
@@ -60,8 +58,8 @@ class _Average:
 
     @contextlib.contextmanager
     def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
-        """Within the block parameters hold their averages, afterwards their own values unless
-        need_restore=False.
+        """Set parameters to their averages within the block, and restore their own values
+        afterwards unless need_restore=False.
         """
         self._put_averages(executor)
         try:
@@ -74,7 +72,7 @@ class _Average:
         executor.run(self.apply_program)
 
     def restore(self, executor: Any) -> None:
-        """Put the parameters' own values back after ``apply(need_restore=False)``."""
+        """Restore the parameters' own values after ``apply(need_restore=False)``."""
         executor.run(self.restore_program)
 
 
@@ -82,12 +80,12 @@ class ModelAverage(_Average, Optimizer):
     """The mean of each parameter over a window of recent steps.
 
     The window grows with training: ``average_window_rate`` times the number of updates, at least
-    min_average_window and at most max_average_window. Make it after the optimizer's minimize,
-    inside the same program: every run of the program then adds to the sums. Parameters with
-    ``ParamAttr(do_model_average=False)`` take no part. regularization: has no meaning here (nothing
-    is trained by it), as in Fluid. name: becomes part of the names. State of ``<param>``:
-    ``_sum_1_k``, ``_sum_2_k``, ``_sum_3_k`` of its shape, and int64 [1] ``_num_accumulates_k``,
-    ``_old_num_accumulates_k``, ``_num_updates_k``.
+    min_average_window and at most max_average_window. Create it after the optimizer's minimize, in
+    the same program: every run of the program then adds to the sums. Parameters with
+    ``ParamAttr(do_model_average=False)`` are left out. regularization: has no effect, as in Fluid.
+    name: a part of the names of the state. State of ``<param>``: ``_sum_1_k``, ``_sum_2_k``,
+    ``_sum_3_k`` of its shape, and int64 [1] ``_num_accumulates_k``, ``_old_num_accumulates_k``,
+    ``_num_updates_k``.
     """
 
     type = "average_accumulates"
@@ -169,17 +167,17 @@ class ModelAverage(_Average, Optimizer):
 
 
 class ExponentialMovingAverage(_Average):
-    """``ema = decay * ema + (1 - decay) * param`` at each run, once :meth:`update` has been called.
+    """``ema = decay * ema + (1 - decay) * param`` at each run, after :meth:`update` was called.
 
-    Parameters get ``ema / (1 - decay^t)`` under :meth:`apply`, t being the number of updates: the
+    :meth:`apply` sets parameters to ``ema / (1 - decay^t)``, where t is the number of updates: the
     average starts at 0. decay: a number. thres_steps: a Variable of shape [1], a step count; the
-    decay is then ``min(decay, (1 + thres_steps) / (10 + thres_steps))``. name: put before the names
-    of the averages. State: ``<name><param>_ema_k`` of the parameter's shape,
+    decay is then ``min(decay, (1 + thres_steps) / (10 + thres_steps))``. name: a prefix of the
+    names of the averages. State: ``<name><param>_ema_k`` of the parameter's shape,
     ``scheduled_ema_decay_rate``, ``@EMA_STEP_COUNTER@``.
 
     `apply_program`, as Fluid 1.8.5 writes it, leaves the corrected value in ``_ema_k`` itself.
-    :meth:`apply` puts the uncorrected average back afterwards, so that applying does not disturb
-    training; 1.8.5 did not. Raises FluidTypeError for a thres_steps that is no Variable.
+    :meth:`apply` restores the uncorrected average afterwards, so that it does not disturb training;
+    1.8.5 did not. Raises FluidTypeError for a thres_steps that is not a Variable.
     """
 
     def __init__(
@@ -205,7 +203,7 @@ class ExponentialMovingAverage(_Average):
         self.restore_program = _restoring(self._params_tmps)
 
     def _get_ema_decay(self) -> Variable:
-        """The decay's variable, set at each step where there is a schedule."""
+        """The decay's variable, which each step sets if there is a schedule."""
         with default_main_program()._lr_schedule_guard():
             var = persistable(
                 "scheduled_ema_decay_rate", [1], "float32", self._decay, stop_gradient=True
@@ -245,7 +243,7 @@ class ExponentialMovingAverage(_Average):
         return program
 
     def update(self) -> None:
-        """Append the ops that update the averages to the main program: call it once, after
+        """Append the ops that update the averages to the main program. Call it once, after
         minimize.
         """
         layers.autoincreased_step_counter(counter_name=self._step_counter_name)
@@ -257,7 +255,9 @@ class ExponentialMovingAverage(_Average):
                 )
 
     def _put_averages(self, executor: Any) -> None:
-        """The program corrects the averages in place, so those that go on are put back."""
+        """Restore the averages that training continues with, because the program corrects them in
+        place.
+        """
         scope = global_scope()
         held = [var for v in self._ema_vars.values() if (var := scope.find_var(v.name)) is not None]
         before = [np.array(var.value) for var in held]

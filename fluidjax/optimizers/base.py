@@ -1,5 +1,5 @@
-"""What every optimizer does: backward, clipping, weight decay, then one update op per parameter in
-order of name.
+"""The base of all optimizers: backward, clipping, weight decay, then one update op for each
+parameter in order of name.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A state variable per parameter: its name, the slots of the update op that read and write it,
-    its first value.
+    """A state variable for each parameter: its name, the slots of the update op that read and write
+    it, its initial value.
 
     `scalar`: shape [1] instead of the parameter's. `out` None: the update op only reads it.
     """
@@ -51,7 +51,7 @@ class Accumulator:
 
 
 def _is_traced_scalar(loss: Variable) -> bool:
-    """Whether a loss is a scalar as functions of JAX's return it, or follows from one."""
+    """Whether a loss is a scalar of shape [], as JAX functions return it, or depends on one."""
     return not loss.shape and any(op.type.startswith("jax.") for op in loss.block.ops)
 
 
@@ -60,8 +60,8 @@ class Optimizer:
 
     learning_rate: a float, or a Variable of shape [1] (a schedule). parameter_list: the parameters
     to update, as Variables or names; default all trainable ones. regularization: weight decay for
-    parameters without a regularizer of their own. grad_clip: a gradient clip. name: becomes part of
-    the accumulators' names.
+    parameters without a regularizer of their own. grad_clip: a gradient clip. name: a part of the
+    accumulators' names.
 
     Raises FluidTypeError for a learning_rate or grad_clip of another type.
     """
@@ -118,7 +118,7 @@ class Optimizer:
         self._accumulators: dict[str, dict[str, Variable]] = {}
         self._opti_name_list: list[str] = []
 
-    # what a subclass says about itself
+    # declarations of a subclass
 
     def _accumulator_specs(self) -> Iterable[Accumulator]:
         return ()
@@ -155,10 +155,10 @@ class Optimizer:
         return self._learning_rate_map.get(default_main_program() if program is None else program)
 
     def current_step_lr(self) -> float:
-        """The learning rate that the last run used: its variable's value in the global scope.
+        """The learning rate of the last run: its variable's value in the global scope.
 
-        Before minimize it is the float given. Raises FluidValueError where the variable holds no
-        value yet.
+        Before minimize it is the given float. Raises FluidValueError if the variable has no value
+        yet.
         """
         var = self._global_learning_rate()
         if var is None and isinstance(self._learning_rate, float):
@@ -173,8 +173,8 @@ class Optimizer:
         return float(np.asarray(held.value).ravel()[0])
 
     def _create_param_lr(self, param_and_grad: tuple[Parameter, Variable | None]) -> Variable:
-        """The rate of one parameter: the global one, scaled where ``ParamAttr(learning_rate=...)``
-        is not 1.
+        """The learning rate of one parameter: the global one, scaled if
+        ``ParamAttr(learning_rate=...)`` is not 1.
         """
         factor = param_and_grad[0].optimize_attr["learning_rate"]
         if isinstance(factor, Variable):
@@ -200,7 +200,7 @@ class Optimizer:
         shape: Sequence[int] | None = None,
         type: Any = None,
     ) -> Variable:
-        """Create the state variable `name` of a parameter. Raises FluidValueError if it has one
+        """Create the state variable `name` of a parameter. Raises FluidValueError if it exists
         already.
         """
         name = name if self._name is None else f"{self._name}_{name}"
@@ -265,10 +265,10 @@ class Optimizer:
         )
 
     def _finish_update(self, block: Block, parameters_and_grads: Sequence[Pair]) -> None:
-        """Append what follows all updates."""
+        """Append the ops that follow all updates."""
 
     def _create_optimization_pass(self, parameters_and_grads: Sequence[Pair]) -> list[Operator]:
-        """Create the state and append the update ops; all ops that were appended."""
+        """Create the state and append the update ops; returns all appended ops."""
         block = default_main_program().current_block()
         start = len(block.ops)
         self._create_accumulators(block, [p for p, _ in parameters_and_grads if p.trainable])
@@ -292,13 +292,13 @@ class Optimizer:
         no_grad_set: Iterable[Any] | None = None,
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[tuple[Parameter, Variable]]:
-        """Append the backward ops of `loss` (shape [1], or [] of a traced function); (parameter,
-        gradient) pairs. First half of minimize.
+        """Append the backward ops of `loss` (shape [1], or [] for a traced function); returns
+        (parameter, gradient) pairs. First half of minimize.
 
-        The ops go into the program of `loss`, whatever the guard in force, as in 1.8.5. Raises
-        FluidTypeError or FluidValueError for a loss that is no Variable of one element, and
-        FluidValueError where the guard in force is of a later program (a clone, the result of
-        passes, a loaded one) that has a variable of the loss's name.
+        The ops go into the program of `loss`, regardless of the current program_guard, as in 1.8.5.
+        Raises FluidTypeError or FluidValueError for a loss that is not a Variable of one element,
+        and FluidValueError if the current guard's program is a later one (a clone, the result of
+        passes, a loaded one) with a variable of the loss's name.
         """
         if not isinstance(loss, Variable):
             raise ArgumentError(f"minimize takes the loss as a Variable, not {loss!r}")
@@ -347,8 +347,8 @@ class Optimizer:
     def _update_distributed_table(
         self, pairs: Sequence[Pair]
     ) -> tuple[Sequence[Pair], Operator | None]:
-        """A table on pservers is updated by plain ``sgd``, whatever the optimizer; the other pairs,
-        and that op.
+        """Update a table on pservers by plain ``sgd``, regardless of the optimizer; returns the
+        other pairs, and that op.
         """
         table = _distributed_table(default_main_program())
         mine = [(p, g) for p, g in pairs if p.name == table]
@@ -392,13 +392,13 @@ class Optimizer:
         parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:
-        """Append everything that one training step does after the loss; within a case of cond or
-        Switch, to its gradient block.
+        """Append all ops of a training step after the loss; within a case of cond or Switch, to its
+        gradient block.
 
-        loss: a Variable of shape [1]. startup_program: where state is initialised. parameter_list:
-        Parameters or names to update (default: the optimizer's own list, else all trainable ones).
-        no_grad_set: Variables or names to treat as constants. Returns the update ops, and
-        (parameter, gradient) pairs in backward's order, before clipping.
+        loss: a Variable of shape [1]. startup_program: the program that initialises the state.
+        parameter_list: Parameters or names to update (default: the optimizer's own list, else all
+        trainable ones). no_grad_set: Variables or names to treat as constants. Returns the update
+        ops, and (parameter, gradient) pairs in backward's order, before clipping.
         """
         chosen = parameter_list or self._parameter_list
         params_grads = self.backward(
@@ -407,12 +407,14 @@ class Optimizer:
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
 
     def _backward(self, *args: Any, **kwargs: Any) -> list[tuple[Parameter, Variable]]:
-        """Named backward since 1.3."""
+        """The name of backward since 1.3."""
         return self.backward(*args, **kwargs)
 
 
 def _devices_of(params: Collection[str], block: Block) -> dict[str, str | None]:
-    """The device that device_guard named for the first op that reads a parameter, of each of these."""
+    """For each of these parameters, the device that device_guard named for the first op that reads
+    it.
+    """
     found: dict[str, str | None] = {}
     for op in block.ops:
         for name in op.desc.reads:
@@ -425,13 +427,15 @@ _UPDATED: ContextVar[Block | None] = ContextVar("block of updates", default=None
 
 
 def updates_within(block: Block) -> contextlib.AbstractContextManager[None]:
-    """Meanwhile apply_gradients in this block of a case appends to it, not to a gradient block."""
+    """Within the block, apply_gradients in this block of a case appends to the block, not to a
+    gradient block.
+    """
     return within(_UPDATED, block)
 
 
 @contextlib.contextmanager
 def _in_gradient_block(program: Program) -> Iterator[None]:
-    """Within a case, ops go to its gradient block. Raises FluidValueError where there is none."""
+    """Within a case, ops go to its gradient block. Raises FluidValueError if there is none."""
     current = program.current_block()
     if not current.idx or current is _UPDATED.get():
         yield
@@ -439,8 +443,8 @@ def _in_gradient_block(program: Program) -> Iterator[None]:
     block = gradients_of(current)
     if block is None:
         raise FluidValueError(
-            "the updates of a case (of cond, switch_case, Switch) stand in its gradient block, and"
-            " this block has none; call minimize, or append_backward, in it first"
+            "the updates of a case (of cond, switch_case, Switch) are in its gradient block, and "
+            "this block has none; call minimize, or append_backward, in it first"
         )
     program.current_block_idx = block.idx
     try:
@@ -450,11 +454,11 @@ def _in_gradient_block(program: Program) -> Iterator[None]:
 
 
 def _refuse_namesake(loss: Variable, guarded: Program) -> None:
-    """Raises FluidValueError where `guarded` is a later program than the loss's and has a variable
-    of its name.
+    """Raises FluidValueError if `guarded` is a later program than the loss's and has a variable of
+    its name.
 
-    Elsewhere 1.8.5's rule holds, and scripts rely on it: the loss decides, under any guard and
-    under none.
+    In all other cases 1.8.5's rule holds, because scripts rely on it: the loss decides the program,
+    with or without a guard.
     """
     own = loss.block.program
     if guarded.serial > own.serial and guarded.global_block().has_var(loss.name):
@@ -467,7 +471,7 @@ def _refuse_namesake(loss: Variable, guarded: Program) -> None:
 
 
 def _size(program: Program) -> str:
-    """``1 block, 4 ops, 7 variables, ...``: what a program's printed form begins with."""
+    """``1 block, 4 ops, 7 variables, ...``: the beginning of a program's printed form."""
     return text.summary(program.desc).splitlines()[0]
 
 

@@ -10,7 +10,7 @@ from ..errors import ArgumentError
 
 
 def numbers(owner: Any, **given: Any) -> None:
-    """Raise FluidValueError for a hyperparameter that is None, FluidTypeError for one that is no
+    """Raise FluidValueError for a hyperparameter that is None, FluidTypeError for one that is not a
     number.
     """
     who = type(owner).__name__

@@ -1,4 +1,4 @@
-"""Optimizers whose step is the gradient itself or its momentum."""
+"""Optimizers that step along the gradient or its momentum."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class MomentumOptimizer(Optimizer):
 
 
 class LarsMomentumOptimizer(Optimizer):
-    """Momentum with a learning rate per parameter, after the ratio of its norm to its gradient's.
+    """Momentum with a learning rate for each parameter, proportional to the ratio of its norm to
+    its gradient's norm.
 
     ``local_lr = lr * coeff * |param| / (|grad| + decay * |param|)``;
     ``velocity = momentum * velocity + local_lr * (grad + decay * param)``; ``param -= velocity``,
@@ -94,8 +95,8 @@ class DpsgdOptimizer(Optimizer):
     """Differentially private SGD: ``param -= lr * (grad / max(1, |grad| / clip) + noise /
     batch_size)``.
 
-    The noise is one normal draw of standard deviation sigma for the whole parameter. clip: the norm
-    that a gradient is cut to; batch_size, sigma: the scale of the noise. parameter_list: see
+    The noise is one normal draw of standard deviation sigma for the whole parameter. clip: the
+    largest norm of a gradient; batch_size, sigma: the scale of the noise. parameter_list: see
     :class:`Optimizer`. The op's attribute ``seed`` is ``_seed`` (None: 0, which follows the
     program's random_seed).
     """

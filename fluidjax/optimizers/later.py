@@ -1,5 +1,5 @@
-"""Optimizers that Paddle 3 has besides: NAdam, RAdam, Rprop, ASGD. Their ops' slots are written in
-small letters.
+"""Optimizers that only Paddle 3 has: NAdam, RAdam, Rprop, ASGD. The names of their ops' slots are
+lower case.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .checks import numbers
 
 
 class _Later(Optimizer):
-    """An optimizer whose op has the slots param, grad, learning_rate, param_out and those of its
-    state.
+    """An optimizer whose op has the slots param, grad, learning_rate, param_out and the slots of
+    its state.
     """
 
     def _state(self) -> Mapping[str, float]:
-        """The state by slot, with its first value; each is shaped as its parameter and named after
-        the slot.
+        """The state by slot, with its initial value; each variable has its parameter's shape and is
+        named after the slot.
         """
         return {}
 
@@ -53,8 +53,8 @@ class _Later(Optimizer):
 
 
 class RAdamUpdate(_Later):
-    """Adam, whose step is the plain average's until the variance of the square's average is known;
-    op ``radam``.
+    """Adam that steps along the plain average until the variance of the average of squares is
+    known; op ``radam``.
 
     State, each of the parameter's shape: ``<param>_beta1_pow_k``, ``_beta2_pow_k``, ``_rho_k``,
     ``_moment1_k``, ``_moment2_k``.
@@ -77,7 +77,7 @@ class RAdamUpdate(_Later):
         for what, value in {"beta1": beta1, "beta2": beta2}.items():
             if not 0 <= value < 1:
                 raise FluidValueError(
-                    f"{type(self).__name__}'s {what} lies in [0, 1), and is {value}"
+                    f"{type(self).__name__}'s {what} must be in [0, 1), but is {value}"
                 )
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._attributes: dict[str, float] = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
@@ -90,7 +90,7 @@ class RAdamUpdate(_Later):
 
 
 class NAdamUpdate(RAdamUpdate):
-    """Adam with Nesterov's look ahead, whose momentum grows to beta1; op ``nadam``.
+    """Adam with Nesterov's look-ahead and a momentum that grows to beta1; op ``nadam``.
 
     State, each of the parameter's shape: ``<param>_momentum_decay_pow_k``, ``_beta2_pow_k``,
     ``_mu_product_k``, ``_moment1_k``, ``_moment2_k``.

@@ -1,5 +1,5 @@
-"""GradientMergeOptimizer: gradients of several runs are added up, and every k-th run updates
-(Paddle 2.0's form).
+"""GradientMergeOptimizer: sums the gradients of several runs, and updates in every k-th run (Paddle
+2.0's form).
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from ..initializer import Constant
 from ..layers.branches import cond
 from .base import Pair, updates_within
 
-# the end of the name of what a parameter's gradients are added up in
+# the suffix of the name of a parameter's gradient sum
 MERGED = "@GRAD@GradientMerge"
 CONDITION = "gradient_merge_cond"
 
 
 class GradientMergeOptimizer:
-    """The wrapped optimizer, which updates in every k_steps-th run, by the sum of the gradients
-    since (avg: their mean).
+    """The wrapped optimizer, which updates in every k_steps-th run by the sum of the gradients
+    since the last update (avg: their mean).
 
     With a mean loss and avg, k runs are one step on their batches together. Clipping, weight decay
-    and the state's own counters see the merged gradient, once in k runs; a schedule of the learning
-    rate counts runs. A test clone of the program counts none. State:
+    and the state's own counters use the merged gradient, once in k runs; a schedule of the learning
+    rate counts runs. A test clone of the program does not count. State:
     ``<param>@GRAD@GradientMerge``, ``gradient_merge_k``, ``gradient_merge_zero``,
-    ``gradient_merge_step``. Raises FluidValueError for no optimizer and for k_steps that are no
-    positive integer; minimize raises FluidValueError for a parameter_list or no_grad_set, as in
-    Paddle, and UnsupportedError for sparse gradients.
+    ``gradient_merge_step``. Raises FluidValueError for a missing optimizer and for k_steps that are
+    not a positive integer; minimize raises FluidValueError for a parameter_list or no_grad_set, as
+    in Paddle, and UnsupportedError for sparse gradients.
     """
 
     GRAD_MERGE_COND_NAME = "grad_merge_cond_name"
 
     def __init__(self, inner_optimizer: Any, k_steps: int = 1, avg: bool = True) -> None:
         if inner_optimizer is None:
-            raise ArgumentError("GradientMergeOptimizer goes around an optimizer, not None")
+            raise ArgumentError("GradientMergeOptimizer wraps an optimizer, not None")
         self.inner_optimizer = inner_optimizer
         self.type = "gradient_merge"
         self._set_k_steps(k_steps)
@@ -78,7 +78,9 @@ class GradientMergeOptimizer:
             return self.apply_gradients(params_grads)
 
     def apply_gradients(self, params_grads: Sequence[Any]) -> list[Operator]:
-        """Append what counts, what adds up, and the block that updates; the ops of the update."""
+        """Append the counter, the sums, and the block that updates; returns the ops of the
+        update.
+        """
         main = default_main_program()
         pairs = [(p, g) for p, g in params_grads if g is not None]
         for param, grad in pairs:
@@ -113,7 +115,7 @@ class GradientMergeOptimizer:
         return ops
 
     def _counted(self, main: Program) -> Variable:
-        """Append the counter; a bool that holds in every k_steps-th run."""
+        """Append the counter; returns a bool that is true in every k_steps-th run."""
         k, zero, step = (
             layers.create_global_var(
                 name=f"gradient_merge_{n}",
@@ -141,14 +143,14 @@ class GradientMergeOptimizer:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Operator], list[Any]]:  # fmt: skip
-        """backward and apply_optimize: the ops of the update, and (parameter, gradient of one run)
-        pairs.
+        """backward and apply_optimize; returns the ops of the update, and (parameter, gradient of
+        one run) pairs.
         """
         pairs = self.backward(loss, startup_program, parameter_list, no_grad_set)
         return self.apply_optimize(loss, startup_program, pairs), pairs
 
 
-_BACKWARD = 1  # Fluid's op role: what rewrites for several ranks look for
+_BACKWARD = 1  # Fluid's op role, by which rewrites for several ranks find these ops
 
 
 def _added_up(param: Parameter, grad: Variable) -> Variable:
@@ -170,8 +172,8 @@ def _added_up(param: Parameter, grad: Variable) -> Variable:
 
 
 def _forget_pairs(main: Program, params: set[str]) -> None:
-    """No op of the backward part completes these parameters' gradients any more: what adds them up
-    does.
+    """Remove these parameters' pairs from ops of the backward part, because the sums complete the
+    gradients now.
     """
     for op in main.global_block().ops:
         named = list(op.desc.attrs.get("op_role_var", ()))

@@ -25,7 +25,7 @@ from ..ops.optax_bridge import (
 from ..regularizer import Pair
 from .base import Optimizer
 
-# what calls back to the host of another process must not pass for this one's
+# a transformation that calls the host of another process must not pass for this process's
 _PROCESS = uuid.uuid4().hex[:8]
 _count = itertools.count()
 
@@ -38,22 +38,22 @@ class Optax(Optimizer):
         fluid.optimizer.Optax(optax.adamw(1e-3, weight_decay=1e-4)).minimize(loss)
 
     All parameters are updated by one op, ``optax_update``: params, gradients and the whole state
-    in, new params and state out. The transformation sees params and gradients as dicts from
-    parameter name to array, so masks can go by name, and gets the loss as ``value=`` where it wants
-    one (optax.contrib.reduce_on_plateau). Its state is a persistable variable a leaf, made from the
-    parameters by ``optax_init`` at the end of the startup program: ``<param>_<field>_k`` for what
-    belongs to one parameter (``fc_0.w_0_mu_0``) and ``optax_<field>_k`` for the rest
-    (``optax_count_0``, int32); scalars have shape [1], and unsigned leaves are kept bit for bit in
-    int32.
+    in, new params and state out. The transformation gets params and gradients as dicts from
+    parameter name to array, so masks can use names. It gets the loss as ``value=`` if it takes one
+    (optax.contrib.reduce_on_plateau). Each leaf of its state is a persistable variable, which
+    ``optax_init`` makes from the parameters at the end of the startup program:
+    ``<param>_<field>_k`` for the state of one parameter (``fc_0.w_0_mu_0``) and ``optax_<field>_k``
+    for the rest (``optax_count_0``, int32). Scalars have shape [1], and unsigned leaves are kept
+    bit for bit in int32.
 
-    transformation: learning rate and schedule are its own. parameter_list, regularization,
-    grad_clip, name: see
-    :class:`Optimizer`; a parameter's ``ParamAttr(learning_rate=...)`` multiplies its update. key: the name under which
-    the ops find the transformation, unique in a process; a program that is saved and loaded elsewhere runs once
-    ``register_transformation(key, transformation)`` (fluidjax.ops.optax_bridge) was called there. By default it is made
-    of what the transformation computes, traced for these parameters, so the same optimizer has the same key in every
-    process, and a checkpoint goes on there; one that calls back to the host has a new key in each. The ops also tell
-    the setting: ``scale_by_adam(b1=0.9, ...)``.
+    transformation: has the learning rate and schedule. parameter_list, regularization, grad_clip,
+    name: see :class:`Optimizer`; a parameter's ``ParamAttr(learning_rate=...)`` multiplies its
+    update. key: the name by which the ops find the transformation, unique in a process. A program
+    that is saved and loaded elsewhere runs after ``register_transformation(key, transformation)``
+    (fluidjax.ops.optax_bridge) was called there. The default is derived from the transformation's
+    computation, traced for these parameters, so the same optimizer has the same key in every
+    process, and a checkpoint can be resumed there. A transformation that calls back to the host has
+    a new key in each process. The ops also show the settings: ``scale_by_adam(b1=0.9, ...)``.
 
     Raises FluidTypeError for an object without init and update, FluidValueError for a key that is
     taken, UnsupportedError for sparse gradients.
@@ -82,7 +82,7 @@ class Optax(Optimizer):
         self._loss: Variable | None = None
 
     def current_step_lr(self) -> float:
-        """Raises UnsupportedError: the rate is inside the transformation."""
+        """Raises UnsupportedError, because the learning rate is inside the transformation."""
         raise UnsupportedError(
             "an Optax optimizer's learning rate is inside its transformation; ask optax for it"
         )
@@ -125,15 +125,15 @@ class Optax(Optimizer):
         return [op]
 
     def _identity(self, params: Sequence[Parameter]) -> dict[str, str]:
-        """The attributes that say which transformation it is; without a key of the user's, a bound
-        one is made.
+        """The attributes that identify the transformation; without a key from the user, a bound one
+        is made.
         """
         loss = None if self._loss is None else self._loss.desc.dtype
         found, setting = identify(self._transformation, _declared(params), loss)
         key = self._key
         if key is None and found is not None:
             key = f"optax_{found}"
-            # what is there already computes the same
+            # the existing transformation computes the same
             TRANSFORMATIONS.setdefault(key, self._transformation)
         elif key is None:
             key = f"optax_{next(_count)}_{_PROCESS}"
@@ -154,7 +154,7 @@ class Optax(Optimizer):
                 f"the startup program does not initialise {[p.name for p in missing]}; give"
                 " minimize the startup_program that does"
             )
-        for p in missing:  # of a traced function: Traced.write has put its values into the scope
+        for p in missing:  # for a traced function, Traced.write has stored its values in the scope
             start.create_var(name=p.name, shape=p.shape, dtype=p.dtype, persistable=True)
         made = []
         for leaf in leaves:
@@ -189,7 +189,7 @@ def _declared(params: Sequence[Parameter]) -> dict[str, tuple[tuple[int, ...], s
 
 
 def _factor(param: Parameter) -> float:
-    """``ParamAttr(learning_rate=...)`` of a parameter."""
+    """The ``ParamAttr(learning_rate=...)`` of a parameter."""
     factor = param.optimize_attr["learning_rate"]
     if isinstance(factor, Variable):
         raise FluidTypeError(

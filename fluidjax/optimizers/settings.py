@@ -11,8 +11,8 @@ _OF_SOME = ("momentum", "use_nesterov", "beta1", "beta2", "epsilon")
 
 
 def settings(optimizer: Optimizer) -> dict[str, Any]:
-    """learning_rate, parameter_list, regularization, grad_clip, name, and of momentum,
-    use_nesterov, beta1, beta2, epsilon what it has.
+    """learning_rate, parameter_list, regularization, grad_clip, name, and those of momentum,
+    use_nesterov, beta1, beta2, epsilon that the optimizer has.
     """
     found = {name: getattr(optimizer, f"_{name}") for name in _OF_ALL}
     some = {

@@ -1,5 +1,5 @@
-"""DGCMomentumOptimizer, which sends the greatest part of each gradient alone: refused, as 1.8.5
-refuses it without CUDA.
+"""DGCMomentumOptimizer, which sends only the largest part of each gradient: refused, as in 1.8.5
+without CUDA.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from .descent import MomentumOptimizer
 
 
 class NeedsDGC(UnsupportedError, AssertionError):
-    """Deep gradient compression is asked for; an AssertionError too, as in 1.8.5."""
+    """Raised for deep gradient compression; also an AssertionError, as in 1.8.5."""
 
 
 class DGCMomentumOptimizer(MomentumOptimizer):
-    """Momentum whose trainers would send each other the greatest elements of each gradient alone.
-    Making one raises NeedsDGC.
+    """Momentum whose trainers send each other only the largest elements of each gradient. The
+    constructor raises NeedsDGC.
 
-    1.8.5 has the kernel that picks them for NVIDIA's cards alone, and raises AssertionError in any
+    1.8.5 has the kernel that selects them only for NVIDIA's cards, and raises AssertionError in any
     other build.
     """
 
@@ -40,10 +40,10 @@ class DGCMomentumOptimizer(MomentumOptimizer):
         name: str | None = None,
     ) -> None:
         raise NeedsDGC(
-            "DGCMomentumOptimizer sends the greatest elements of each gradient alone, by a kernel"
-            " that is not there (1.8.5 has it for NVIDIA's cards alone); use"
-            " fluid.optimizer.Momentum with the same learning rate and momentum, whose gradients"
-            " are sent whole"
+            "DGCMomentumOptimizer sends only the largest elements of each gradient, by a kernel "
+            "that is not supported (1.8.5 has it only for NVIDIA's cards); use "
+            "fluid.optimizer.Momentum with the same learning rate and momentum, which sends whole "
+            "gradients"
         )
 
 

@@ -1,4 +1,4 @@
-"""Persistable variables that live beside the parameters: learning rates, accumulators, averages."""
+"""Persistable variables in addition to the parameters: learning rates, accumulators, averages."""
 
 from __future__ import annotations
 

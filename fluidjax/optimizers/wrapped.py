@@ -1,4 +1,4 @@
-"""Optimizers that go around another one: what they add stands before or after its own ops."""
+"""Optimizers that wrap another one, and add ops before or after its ops."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Pairs = list[tuple[Parameter, Variable]]
 
 
 class RecomputeOptimizer(Optimizer):
-    """The wrapped optimizer, whose backward pass computes again what lies between checkpoints,
-    instead of keeping it.
+    """The wrapped optimizer with a backward pass that recomputes values between checkpoints instead
+    of keeping them.
 
     optimizer: any other. Name the checkpoints by ``_set_checkpoints([variables])``, then minimize.
     The step needs memory for the checkpoints and for one segment between two of them, and computes
-    the forward pass about twice. Raises FluidValueError where minimize is called before
+    the forward pass about twice. Raises FluidValueError if minimize is called before
     _set_checkpoints; UnsupportedError for ops that have blocks.
     """
 
@@ -86,14 +86,14 @@ class LookaheadOptimizer:
     """The wrapped optimizer, and slow copies of the parameters: after every k steps ``slow += alpha
     (param - slow)``, ``param = slow``.
 
-    State: ``<param>@SLOW``, ``lookahead_k``, ``lookahead_alpha``, ``lookahead_step``.
-    Raises FluidValueError for an alpha outside [0, 1], a k that is no positive integer, and for no
+    State: ``<param>@SLOW``, ``lookahead_k``, ``lookahead_alpha``, ``lookahead_step``. Raises
+    FluidValueError for an alpha outside [0, 1], a k that is not a positive integer, and a missing
     optimizer.
     """
 
     def __init__(self, inner_optimizer: Any, alpha: float = 0.5, k: int = 5) -> None:
         if inner_optimizer is None:
-            raise ArgumentError("LookaheadOptimizer goes around an optimizer, not None")
+            raise ArgumentError("LookaheadOptimizer wraps an optimizer, not None")
         if not 0.0 <= alpha <= 1.0:
             raise ArgumentError(f"LookaheadOptimizer's alpha is between 0 and 1, not {alpha!r}")
         if not isinstance(k, int) or k <= 0:
@@ -104,7 +104,9 @@ class LookaheadOptimizer:
         self.type = "lookahead"
 
     def minimize(self, loss: Variable, startup_program: Program | None = None) -> Any:
-        """The wrapped optimizer's minimize, then the ops of the slow copies; what it returned."""
+        """The wrapped optimizer's minimize, then the ops of the slow copies; returns the wrapped
+        optimizer's result.
+        """
         done = self.inner_optimizer.minimize(loss, startup_program=startup_program)
         startup = startup_program or default_startup_program()
         block = loss.block
@@ -161,8 +163,8 @@ def _slow_copy(param: Parameter, startup: Program) -> Variable:
 
 
 def first_value(startup: Program, param: Parameter) -> Variable:
-    """A parameter in the startup program. That of a traced program sets none: the scope has them
-    before.
+    """Set a parameter in the startup program. A traced program's startup program sets no
+    parameters; the scope has them before.
     """
     block = startup.global_block()
     if not block.has_var(param.name):
@@ -171,13 +173,13 @@ def first_value(startup: Program, param: Parameter) -> Variable:
 
 
 class PipelineOptimizer:
-    """The wrapped optimizer. What it makes runs as one program, whatever the sections; values are
-    those of the plain program.
+    """The wrapped optimizer. The result runs as one program, regardless of the sections, and gives
+    the values of the plain program.
 
     cut_list: lists of variables that end the sections, the loss last. place_list: a place for each
-    of the 2 n - 1 sections. concurrency_list, queue_size, sync_steps, start_cpu_core_id: how
-    Paddle's threads take turns; they change no value here. Raises FluidValueError for lists that do
-    not fit each other.
+    of the 2 n - 1 sections. concurrency_list, queue_size, sync_steps, start_cpu_core_id: settings
+    of Paddle's threads; they change no value here. Raises FluidValueError for lists that do not fit
+    each other.
     """
 
     def __init__(
@@ -202,8 +204,8 @@ class PipelineOptimizer:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """The wrapped optimizer's minimize. Raises FluidValueError for a cut that is no variable of
-        the loss's program.
+        """The wrapped optimizer's minimize. Raises FluidValueError for a cut that is not a variable
+        of the loss's program.
         """
         block = loss.block.program.global_block()
         for cut in (v for cuts in self._cut_list for v in cuts):

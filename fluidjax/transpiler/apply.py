@@ -1,5 +1,5 @@
-"""Passes on Programs and Scopes: the frozen result becomes a program again, new parameters go into
-the scope.
+"""Passes on Programs and Scopes: the frozen result becomes a program again, and new parameters go
+into the scope.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..state.scope import Scope, chosen
 
 
 class ScopeParams(Mapping[str, Any]):
-    """The values of a scope and its ancestors, by name, read when they are asked for."""
+    """The values of a scope and its ancestors, by name, read on access."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -30,7 +30,7 @@ class ScopeParams(Mapping[str, Any]):
         return var.value
 
     def __contains__(self, name: object) -> bool:
-        """Also variables without a value: their names are taken."""
+        """Also true for variables without a value, because their names are taken."""
         return isinstance(name, str) and self._scope.find_var(name) is not None
 
     def __iter__(self) -> Iterator[str]:
@@ -55,16 +55,16 @@ def apply_passes(
 ) -> tuple[Program, PassResult]:
     """Run passes on a program: a new program, and the result with its notes, certificate and diff.
 
-    The new program has variables of its own, so what comes next (minimize, fetching by variable)
-    takes them from there: ``new.global_block().var(loss.name)``. Variables of the old program are
-    still those of the old one.
+    The new program has variables of its own, so pass its variables to later calls (minimize,
+    fetching by variable): ``new.global_block().var(loss.name)``. Variables of the old program still
+    belong to the old one.
 
-    pas: a pass, a pipeline, or its text ("inference,fuse_batch_norm,dce"). fetch_list: what will be
-    fetched, variables or names; no pass changes their values. scope: where parameters live, default
-    global_scope(); parameters that a pass makes are added to it under new names, everything in it
-    stays as it is.
+    pas: a pass, a pipeline, or its text ("inference,fuse_batch_norm,dce"). fetch_list: variables or
+    names that will be fetched; no pass changes their values. scope: the parameters' scope, default
+    global_scope(); parameters that a pass makes are added to it under new names, and existing
+    variables do not change.
 
-    Raises what passes.run raises; then the scope is as it was.
+    Raises the errors of passes.run; then the scope does not change.
     """
     result = _run(program, pas, fetch_list, scope)
     copy = program.copy_with(result.desc)
@@ -87,8 +87,8 @@ def apply_in_place(
 
 
 def become_fitted(program: Program, desc: ProgramDesc, memory_optimized: bool) -> None:
-    """Let a program be this one, which is within a budget of bytes if it is compiled for memory, or
-    as it was.
+    """Replace a program by this one, which is within a budget of bytes if it is compiled for
+    memory, or restore it.
     """
     if desc is not program.desc:
         program.set_desc(desc)
@@ -99,11 +99,11 @@ def become_fitted(program: Program, desc: ProgramDesc, memory_optimized: bool) -
 
 
 def remember(program: Program, result: PassResult, before: ProgramDesc) -> None:
-    """Note on a program what memory_optimize did: which names share memory, and that it is to be
-    compiled for memory.
+    """Record on a program the effects of memory_optimize: the names that share memory, and that it
+    is to be compiled for memory.
 
-    before: the program as the passes were given it. The one without shared names is kept for those
-    who want such a value after all, also while other passes change the ops but not the state.
+    before: the program that the passes got. The program without shared names is kept for fetches of
+    a shared variable, also if other passes change the ops but not the state.
     """
     plans, known = (
         [plan for plan in result.certificates if isinstance(plan, MemoryPlan)],

@@ -1,10 +1,10 @@
-"""Collective mode: ops that average gradients, or parameters, over the trainers, put into the
-programs.
+"""Collective mode: inserts ops into the programs that average gradients, or parameters, over the
+trainers.
 
-grad_allreduce: the loss gradient is scaled by 1/n, every gradient summed over the ranks as soon as
-it is there; gradients that GradientMergeOptimizer adds up are summed in its block, once for all
-runs that it merges. local_sgd: after its update a parameter's change is averaged over the ranks.
-Rings are taken in turn.
+grad_allreduce: the loss gradient is scaled by 1/n, and every gradient is summed over the ranks as
+soon as it is computed. Gradients that GradientMergeOptimizer accumulates are summed in its block,
+once for all runs that it merges. local_sgd: after its update a parameter's change is averaged over
+the ranks. Rings are used in turn.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SINGLE = "single_process_multi_thread"
 
 @dataclass(frozen=True)
 class Trainers:
-    """The trainers, this one's number and endpoint, and how many rings there are."""
+    """The trainers, this trainer's number and endpoint, and the number of rings."""
 
     endpoints: tuple[str, ...]
     rank: int
@@ -52,9 +52,9 @@ def transpile_collective(
 ) -> None:
     """Transpile in place. trainers: the endpoints, as a string or a list.
 
-    Raises FluidValueError for an unknown collective_mode, trainers that are no endpoints or only
-    one, a trainer_id out of range, an own endpoint that is none of them, and programs transpiled
-    before.
+    Raises FluidValueError for an unknown collective_mode, trainers that are not endpoints or only
+    one, a trainer_id out of range, a current endpoint that is not among them, and programs
+    transpiled before.
     """
     mode = config.collective_mode
     endpoints = _endpoints(trainers, mode)
@@ -104,7 +104,7 @@ def _refuse(*programs: ProgramDesc) -> None:
 
 
 def _distributed(desc: ProgramDesc) -> set[str]:
-    """Tables that are not the same on all ranks."""
+    """Tables that differ between ranks."""
     return {
         op.input("W")[0]
         for op in desc.blocks[0].ops
@@ -113,7 +113,7 @@ def _distributed(desc: ProgramDesc) -> set[str]:
 
 
 def join(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
-    """`startup` that opens the rings, and takes the parameters of rank 0."""
+    """`startup` with ops that open the rings, and take the parameters of rank 0."""
     make = Maker(1 + edit.max_uid(startup))
     ops, ids = list(startup.blocks[0].ops), []
     others = [e for e in ring.endpoints if e != ring.current]
@@ -177,13 +177,13 @@ def _snapshot(desc: ProgramDesc, name: str) -> VarDesc:
 
 
 def join_devices(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
-    """`startup` that joins the devices of this process."""
+    """`startup` with ops that join the devices of this process."""
     op = Maker(1 + edit.max_uid(startup)).op("c_comm_init_all", {}, {}, ring_id=0)
     return edit.replace_ops(startup, 0, [*startup.blocks[0].ops, op])
 
 
 def average_gradients(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
-    """`main` whose gradients are averages over the ranks."""
+    """`main` with gradients averaged over the ranks."""
     make = Maker(1 + edit.max_uid(main))
     away = _distributed(main)
     # from the last op to the first: so the rings alternate as in Fluid
@@ -227,8 +227,8 @@ def average_gradients(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
 
 
 def _average_merged(main: ProgramDesc, ring: Trainers, make: Maker) -> ProgramDesc:
-    """`main` that sums merged gradients over the ranks where they are about to update, after they
-    were divided by their number.
+    """`main` with merged gradients summed over the ranks before the update, after the division by
+    their number.
     """
     grads = [g for op in main.blocks[0].ops for _, g in _pairs(op) if g.endswith(MERGED)]
     found = next(
@@ -257,7 +257,7 @@ def _pairs(op: OpDesc) -> Iterable[tuple[str, str]]:
 
 
 def average_parameters(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
-    """`main` that after every update averages what the parameters changed by over the ranks."""
+    """`main` with the parameters' changes averaged over the ranks after every update."""
     make = Maker(1 + edit.max_uid(main))
     away = _distributed(main)
     role, turn = edit.OPTIMIZE, 0

@@ -1,4 +1,6 @@
-"""DistributeTranspilerConfig: what a transpiler is asked for. Values are checked when they are set."""
+"""DistributeTranspilerConfig: the configuration of a transpiler. Values are checked when they are
+set.
+"""
 
 from __future__ import annotations
 
@@ -32,26 +34,26 @@ class DistributeTranspilerConfig:
         config.min_block_size = 81920
         t = fluid.DistributeTranspiler(config=config)
 
-    slice_var_up (True): cut large parameters into blocks, at most one a pserver. split_method
-    (RoundRobin): the class that assigns blocks to pservers: RoundRobin, HashName, SizeBalanced, or
-    another that derives from PSDispatcher. min_block_size (8192): elements that a block has at
-    least; smaller values are refused, as messages get too small. mode ("pserver"): or "nccl2",
-    "collective". collective_mode: "grad_allreduce", "local_sgd" or "single_process_multi_thread",
-    for mode "collective". sync_mode (True): pservers wait for all trainers. runtime_split_send_recv
-    (False): asynchronous trainers send whole gradients, which a communicator cuts; not with
-    sync_mode. half_async (False): with runtime_split_send_recv, trainers also wait for each other.
-    completely_not_async (False): with it, gradients keep the trainers apart and are merged.
-    enable_dc_asgd (False): asynchronous pservers correct a late gradient by grad + (param - param
-    as the trainer saw it) * grad * grad. geo_sgd_mode (False), geo_sgd_need_push_nums (100):
-    trainers update by themselves and exchange deltas after so many batches, as GeoSgdTranspiler has
-    it. nccl_comm_num (1): rings. use_hierarchical_allreduce (False),
-    hierarchical_allreduce_inter_nranks (0): reduce within groups of so many ranks first. wait_port
-    (True): kept; processes wait for each other when they run a program. print_log (False): print
-    the blocks and where they go.
+    slice_var_up (True): cut large parameters into blocks, at most one for each pserver.
+    split_method (RoundRobin): the class that assigns blocks to pservers: RoundRobin, HashName,
+    SizeBalanced, or another subclass of PSDispatcher. min_block_size (8192): the least elements of
+    a block; smaller values are refused, because messages get too small. mode ("pserver"): or
+    "nccl2", "collective". collective_mode: "grad_allreduce", "local_sgd" or
+    "single_process_multi_thread", for mode "collective". sync_mode (True): pservers wait for all
+    trainers. runtime_split_send_recv (False): asynchronous trainers send whole gradients, which a
+    communicator cuts; not with sync_mode. half_async (False): with runtime_split_send_recv,
+    trainers also wait for each other. completely_not_async (False): with half_async, pservers keep
+    the trainers' gradients apart and merge them. enable_dc_asgd (False): asynchronous pservers
+    correct a late gradient by grad + (param - param as the trainer saw it) * grad * grad.
+    geo_sgd_mode (False), geo_sgd_need_push_nums (100): trainers update by themselves and exchange
+    deltas after so many batches, as with GeoSgdTranspiler. nccl_comm_num (1): the number of rings.
+    use_hierarchical_allreduce (False), hierarchical_allreduce_inter_nranks (0): reduce within
+    groups of so many ranks first. wait_port (True): accepted without effect; processes wait for
+    each other when they run a program. print_log (False): print the blocks and their pservers.
 
     Raises, when an attribute is set: FluidValueError for an unknown mode, a number below its least,
     None or both of sync_mode and runtime_split_send_recv; FluidTypeError for another type or an
-    attribute that there is not.
+    unknown attribute.
     """
 
     split_method: Any
@@ -106,13 +108,13 @@ class DistributeTranspilerConfig:
 
     @property
     def dispatcher(self) -> type[PSDispatcher]:
-        """The split_method, RoundRobin where there is none. Raises TranspileAssertion or
-        FluidTypeError for what is none.
+        """The split_method; RoundRobin if there is none. Raises TranspileAssertion or
+        FluidTypeError for anything but a dispatcher class.
         """
         return split_class(RoundRobin if self.split_method is None else self.split_method)
 
     def check(self) -> None:
-        """Raises TranspileAssertion where Fluid's transpilers would have asserted."""
+        """Raises TranspileAssertion if Fluid's transpilers would raise an AssertionError."""
         split_class(RoundRobin if self.split_method is None else self.split_method)
         if self.min_block_size < MIN_BLOCK_SIZE:
             raise TranspileAssertion(
@@ -121,7 +123,7 @@ class DistributeTranspilerConfig:
 
 
 def split_class(method: Any) -> type[PSDispatcher]:
-    """A split_method, checked: a class that derives from PSDispatcher."""
+    """A split_method, checked: a subclass of PSDispatcher."""
     if not isinstance(method, type):
         raise ArgumentTypeError(f"split_method is a class, such as RoundRobin, not {method!r}")
     if not issubclass(method, PSDispatcher) or method is PSDispatcher:
@@ -143,7 +145,7 @@ def _alone(name: str, value: Any, other: str, other_value: bool) -> bool:
 
 
 def _check(name: str, value: Any) -> None:
-    """The type and range of one attribute."""
+    """Check the type and range of one attribute."""
     default = _DEFAULTS[name]
     if name == "mode" and value not in MODES:
         raise FluidValueError(
@@ -162,7 +164,9 @@ def _check(name: str, value: Any) -> None:
 
 
 class ServerRuntimeConfig:
-    """Numbers of the threads of Paddle's servers. They are kept; here servers have no threads."""
+    """Numbers of threads of Paddle's servers. They are kept without effect, because servers here
+    have no threads.
+    """
 
     def __init__(self) -> None:
         for name in ("send", "get", "prefetch"):

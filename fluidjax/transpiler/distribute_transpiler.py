@@ -1,5 +1,5 @@
-"""DistributeTranspiler: one training program becomes the programs of a job's trainers and parameter
-servers.
+"""DistributeTranspiler: turns one training program into the programs of a job's trainers and
+parameter servers.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ class DistributeTranspiler:
         elif role == "TRAINER":
             trainer_program = t.get_trainer_program()
 
-    The getters can be called in any order and as often as one likes: transpile keeps what it needs.
-    `plan` says who owns which block of which parameter (dist.pserver_plan.PserverPlan).
+    You can call the getters in any order, any number of times. `plan` lists the pserver of each
+    block of each parameter (dist.pserver_plan.PserverPlan).
 
-    nccl2 mode (`config.mode = "nccl2"`): the startup program joins the trainers, the main program
-    stays as it is. Collective mode (`config.mode = "collective"`): ops that average gradients
-    ("grad_allreduce") or parameters ("local_sgd") over the trainers are put into the programs.
+    nccl2 mode (`config.mode = "nccl2"`): the startup program joins the trainers, and the main
+    program does not change. Collective mode (`config.mode = "collective"`): ops that average
+    gradients ("grad_allreduce") or parameters ("local_sgd") over the trainers are inserted into the
+    programs.
 
     config: a DistributeTranspilerConfig. Raises FluidTypeError for another type, TranspileAssertion
     for values that Fluid's transpilers refuse.
@@ -82,20 +83,20 @@ class DistributeTranspiler:
         slice_var_up: bool | None = None,
         split_method: Any = None,
     ) -> None:
-        """Rewrite `program` and `startup_program` in place for one trainer, and keep what the
-        getters need.
+        """Rewrite `program` and `startup_program` in place for one trainer, and store the data for
+        the getters.
 
         trainer_id: 0 to trainers - 1. program, startup_program: default the default programs.
-        pservers: ``"ip:port,ip:port"``. trainers: how many there are; in nccl2 and collective mode
-        the string of their endpoints. sync_mode: pservers wait for all trainers; False here or in
-        the configuration makes the job asynchronous. current_endpoint: this trainer's, in nccl2 and
-        collective mode. slice_var_up, split_method: as in the configuration, and in force instead
-        of it (Fluid 0.14 had them here).
+        pservers: ``"ip:port,ip:port"``. trainers: their number; in nccl2 and collective mode the
+        string of their endpoints. sync_mode: pservers wait for all trainers; False here or in the
+        configuration makes the job asynchronous. current_endpoint: this trainer's, in nccl2 and
+        collective mode. slice_var_up, split_method: override the configuration (Fluid 0.14 had
+        these arguments).
 
         Raises FluidTypeError and FluidValueError for arguments that do not fit each other
         (endpoints malformed or twice, trainer_id out of range, ...), for a program without
         optimizer and for one that was transpiled before; UnsupportedError for updates that no
-        pserver can make. The programs are then as they were.
+        pserver can make. Then the programs do not change.
         """
         programs = Programs(
             _program(program, default_main_program(), "program"),
@@ -145,16 +146,16 @@ class DistributeTranspiler:
 
     @property
     def plan(self) -> PserverPlan:
-        """Who owns what in the job. Raises NotTranspiledError before transpile, and in modes
+        """The owners of the job's blocks. Raises NotTranspiledError before transpile, and in modes
         without pservers.
         """
         return self._made("plan").plan
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
-        """The program that was given to transpile, now the trainer's: without updates; its startup
-        program likewise.
+        """The program that was given to transpile, as the trainer's program: without updates. Its
+        startup program is rewritten too.
 
-        wait_port: as in Fluid; here processes wait for each other when a program is run.
+        wait_port: ignored, because processes wait for each other when a program runs.
 
         Raises NotTranspiledError before transpile.
         """
@@ -167,8 +168,8 @@ class DistributeTranspiler:
         """The program of the pserver `endpoint`: block 0 listens, every other block updates one
         block of a parameter.
 
-        Raises NotTranspiledError before transpile, UnknownEndpointError (near misses named) for
-        none of the pservers.
+        Raises NotTranspiledError before transpile, UnknownEndpointError (which names similar ones)
+        for an endpoint that is not a pserver's.
         """
         return self._made("get_pserver_program").pserver(endpoint)[0]
 
@@ -185,11 +186,11 @@ class DistributeTranspiler:
         """The startup program of the pserver `endpoint`: it initialises the blocks that the pserver
         owns.
 
-        pserver_program: not needed; Fluid wanted what get_pserver_program gave. startup_program:
+        pserver_program: ignored; Fluid takes the result of get_pserver_program. startup_program:
         initialise as this program does, instead of the one that was given to transpile.
 
-        Raises NotTranspiledError before transpile, UnknownEndpointError for none of the pservers,
-        FluidTypeError for arguments of other types.
+        Raises NotTranspiledError before transpile, UnknownEndpointError for an endpoint that is not
+        a pserver's, FluidTypeError for arguments of other types.
         """
         job = self._made("get_startup_program")
         for what, given in (

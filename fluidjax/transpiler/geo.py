@@ -1,8 +1,8 @@
-"""Geo-SGD: a trainer keeps its updates, and sends what its parameters changed by; pservers add that
+"""Geo-SGD: a trainer keeps its updates, and sends the changes of its parameters, which pservers add
 up.
 
-The programs only mark where that happens: the trainer's last op is a `send` of the ids that sparse
-tables were asked for.
+The programs only mark where this happens: the trainer's last op is a `send` of the ids that were
+looked up in sparse tables.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _startup(layout: Layout, trainer_id: int) -> ProgramDesc:
 
 
 def _local(op: OpDesc) -> OpDesc:
-    """Lookups read the trainer's own table."""
+    """Make lookups read the trainer's own table."""
     return (
         with_attrs(op, remote_prefetch=False)
         if op.type == "lookup_table" and op.attrs.get("remote_prefetch")

@@ -6,7 +6,7 @@ from .distribute_transpiler import DistributeTranspiler
 
 
 class GeoSgdTranspiler(DistributeTranspiler):
-    """Geo-SGD: trainers update by themselves and exchange what they changed every
+    """Geo-SGD: trainers update by themselves and exchange their changes every
     geo_sgd_need_push_nums batches.
 
         config = fluid.DistributeTranspilerConfig()

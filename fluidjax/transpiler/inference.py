@@ -1,4 +1,4 @@
-"""InferenceTranspiler: Fluid's name for the passes that make a program faster to predict with."""
+"""InferenceTranspiler: Fluid's name for the passes that make a program's predictions faster."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class InferenceTranspiler:
         t.transpile(inference_program, fluid.CPUPlace())
         print(t.certificate)
 
-    Folded weights get new names in the scope, so programs that use the old ones compute what they
-    did. `result` holds the last PassResult, `certificate` its folds with their measured errors and
-    its refusals with their reasons.
+    Folded weights get new names in the scope, so programs that use the old ones compute the same as
+    before. `result` holds the last PassResult, `certificate` its folds with their measured errors
+    and its refusals with their reasons.
     """
 
     def __init__(self) -> None:
@@ -33,11 +33,11 @@ class InferenceTranspiler:
         return self.result.certificates[0] if self.result is not None else None
 
     def transpile(self, program: Program, place: Place, scope: Scope | None = None) -> None:
-        """Fold test-mode batch_norms into what is before them.
+        """Fold test-mode batch_norms into the ops before them.
 
         place: CPUPlace or CUDAPlace, as in Fluid; the result does not depend on it. scope: holds
-        the parameters, default global_scope(). A batch_norm that has to stay is warned about once,
-        with the first reason.
+        the parameters, default global_scope(). If a batch_norm cannot be folded, one warning gives
+        the first reason.
 
         Raises FluidTypeError for arguments of other types.
         """
@@ -50,7 +50,7 @@ class InferenceTranspiler:
         self.fuse_batch_norm(program, place, scope)
 
     def fuse_batch_norm(self, program: Program, place: Place, scope: Scope | None = None) -> None:
-        """The one stage of transpile: see passes.fuse_batch_norm."""
+        """The only stage of transpile: see passes.fuse_batch_norm."""
         self.result = apply_in_place(program, "fuse_batch_norm", scope=scope)
         refusals = self.result.refusals
         if refusals:

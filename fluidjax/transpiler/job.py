@@ -22,10 +22,10 @@ from .trainer import send_gradients, without_updates
 
 @dataclass(frozen=True)
 class Mode:
-    """How the programs of one kind of job are made from a layout.
+    """The functions that make the programs of one kind of job from a layout.
 
-    sending: a trainer's programs as transpile leaves them. finished: the same as
-    get_trainer_program leaves them. serving: a pserver's.
+    sending: a trainer's programs after transpile. finished: the same after get_trainer_program.
+    serving: a pserver's programs.
     """
 
     sending: Callable[[Layout, int], Descs]
@@ -47,7 +47,7 @@ GEO = Mode(geo.send_deltas, lambda layout, main, startup: (main, startup), geo.s
 
 
 class TranspiledJob:
-    """What a transpile keeps. `original`: main and startup program as they were."""
+    """The result of a transpile. `original`: the main and startup programs before it."""
 
     def __init__(self, layout: Layout, original: Descs) -> None:
         self.layout, self.original = layout, original
@@ -60,7 +60,9 @@ class TranspiledJob:
         )  # fmt: skip
 
     def descs(self, role: int | str) -> Descs:
-        """Main and startup of a trainer (its number) or a pserver (its endpoint), verified."""
+        """The verified main and startup programs of a trainer (its number) or a pserver (its
+        endpoint).
+        """
         if role not in self._made:
             if isinstance(role, int):
                 made = self.mode.finished(self.layout, *self.mode.sending(self.layout, role))
@@ -87,7 +89,7 @@ class TranspiledJob:
             program.update_info(pserver_plan=self.plan)
 
     def finish(self, main: Program, startup: Program) -> None:
-        """Rewrite them as get_trainer_program does; a second time changes nothing."""
+        """Rewrite them as get_trainer_program does; a second call changes nothing."""
         new_main, new_startup = self.mode.finished(self.layout, main.desc, startup.desc)
         if new_main != main.desc:
             main.set_desc(new_main)
@@ -100,7 +102,7 @@ class TranspiledJob:
         return TranspiledJob(analyse(self.layout.request, *original), original)
 
     def summary(self) -> str:
-        """A line for every block: its pserver, name, shape and place in the parameter."""
+        """A line for every block: its pserver, name, shape and position in the parameter."""
         lines = [
             f"{b.endpoint} {b.name} {list(b.shape)} of {p.name}{list(p.shape)} at {b.offset}"
             for p in self.plan.params
@@ -110,8 +112,8 @@ class TranspiledJob:
 
 
 def transpile_job(request: Request, main: Program, startup: Program) -> TranspiledJob:
-    """Transpile the programs in place. Raises what layout.analyse raises; the programs are then as
-    they were.
+    """Transpile the programs in place. Raises the errors of layout.analyse; the programs do not
+    change then.
     """
     original = (main.desc, startup.desc)
     job = TranspiledJob(analyse(request, *original), original)

@@ -1,4 +1,5 @@
-"""Who updates what: the analysis that every program of a parameter-server job is made from.
+"""Assigns updates to pservers: the analysis from which every program of a parameter-server job is
+made.
 
 All results are the same for all trainers and pservers of a job, in any order of calls.
 """
@@ -23,18 +24,18 @@ from .request import Request
 from .slicing import block_shapes
 from .sparse_table import distributed_table, remote_tables, sparse_grads
 
-# Updates that take the norm of the whole parameter, of those that Fluid does not cut.
+# Updates that take the norm of the whole parameter, among those that Fluid does not cut.
 _WHOLE = frozenset({"lamb"})
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The original programs, prepared, and what follows from them.
+    """The original programs, prepared, and the results of the analysis.
 
-    main: clips belong to backward; in asynchronous jobs the learning rate counts what all trainers
-    did. pairs: (parameter, gradient) in the order of updates. params: the same, in blocks. sends:
-    parameter names in the order of sends. counters: the counters of the trainers' steps, by trainer
-    (asynchronous, with a learning-rate schedule).
+    main: clips belong to backward; in asynchronous jobs the learning rate counts the steps of all
+    trainers. pairs: (parameter, gradient) in the order of updates. params: the parameters, in
+    blocks. sends: parameter names in the order of sends. counters: the counters of the trainers'
+    steps, by trainer (asynchronous, with a learning-rate schedule).
     """
 
     request: Request
@@ -65,7 +66,7 @@ class Layout:
 
     @cached_property
     def shared(self) -> frozenset[str]:
-        """What the updates of several parameters use: learning rates, above all."""
+        """Variables that the updates of several parameters use, mainly learning rates."""
         seen: dict[str, str] = {}
         several = set()
         for param, ops in self.updates_of.items():
@@ -76,25 +77,25 @@ class Layout:
 
     @cached_property
     def initialisers(self) -> dict[str, tuple[int, ...]]:
-        """Variable -> where the startup program writes it."""
+        """Variable -> the position of the op that initialises it in the startup program."""
         return walk.writers(self.startup.blocks[0])
 
     @cached_property
     def stride(self) -> int:
-        """Beyond every uid of both programs: op uid + k * stride is the k-th copy of an op."""
+        """Larger than every uid of both programs: op uid + k * stride is the k-th copy of an op."""
         return 1 + max(edit.max_uid(self.main), edit.max_uid(self.startup))
 
     @cached_property
     def dropped(self) -> frozenset[str]:
-        """What only updates read: learning rates, accumulators, temporary values. Trainers do not
-        have it.
+        """Variables that only updates read: learning rates, accumulators, temporary values.
+        Trainers do not have them.
         """
         pairs = {n for op in self.updates for n in op.attrs["op_role_var"]}
         return frozenset(n for op in self.updates for n in op.reads) - pairs - self.kept
 
     @cached_property
     def kept(self) -> frozenset[str]:
-        """What the ops that stay with trainers mention."""
+        """The names in ops that stay with trainers."""
         gone = {op.uid for op in self.updates}
         stay = [op for op in self.main.blocks[0].ops if op.uid not in gone and not scheduled(op)]
         return frozenset(walk.mentions(edit.drop_dead_blocks(edit.replace_ops(self.main, 0, stay))))
@@ -103,9 +104,9 @@ class Layout:
 def analyse(request: Request, main: ProgramDesc, startup: ProgramDesc) -> Layout:
     """Cut the parameters of a training program into blocks, and assign these to pservers.
 
-    Raises FluidValueError for a program without optimizer, or that is transpiled already;
-    UnsupportedError for updates that no pserver can make by itself; what a split_method of the
-    user's own raises.
+    Raises FluidValueError for a program without optimizer, or one that is transpiled already;
+    UnsupportedError for updates that no pserver can make by itself; and the errors of a user's
+    split_method.
     """
     refuse(main)
     main = keep_clips(main)
@@ -125,8 +126,8 @@ def analyse(request: Request, main: ProgramDesc, startup: ProgramDesc) -> Layout
 
 
 def refuse_computed(layout: Layout) -> None:
-    """Raises UnsupportedError where a trainer would read what only pservers compute: a scheduled
-    learning rate.
+    """Raises UnsupportedError if a trainer would read a value that only pservers compute: a
+    scheduled learning rate.
     """
     computed = {n for op in layout.schedule for n in walk.writes_with_subblocks(layout.main, op)}
     vars = layout.main.blocks[0].vars
@@ -146,7 +147,7 @@ def refuse_computed(layout: Layout) -> None:
 
 
 def refuse(main: ProgramDesc) -> None:
-    """Raises for programs that cannot be cut: transpiled before, or updated by optax."""
+    """Raises an error for programs that cannot be cut: transpiled before, or updated by optax."""
     kinds = {op.type for op in main.blocks[0].ops}
     if kinds & {"send", "recv", "listen_and_serv"}:
         raise FluidValueError(
@@ -162,7 +163,7 @@ def refuse(main: ProgramDesc) -> None:
 
 
 def keep_clips(main: ProgramDesc) -> ProgramDesc:
-    """`main` with clips as part of backward: trainers clip, and send what is clipped."""
+    """`main` with clips as part of backward: trainers clip, and send clipped gradients."""
 
     def kept(op: OpDesc) -> OpDesc:
         if edit.role(op) == edit.OPTIMIZE and not on_pservers(op):
@@ -175,16 +176,16 @@ def keep_clips(main: ProgramDesc) -> ProgramDesc:
 def pairs_of(main: ProgramDesc, updates: Iterable[OpDesc]) -> list[tuple[VarDesc, str]]:
     """The parameters that `updates` name, with their gradients, in order.
 
-    Raises FluidValueError if there are none, UnsupportedError for an update that does not say what
-    it is of.
+    Raises FluidValueError if there are none, UnsupportedError for an update that does not name its
+    parameter.
     """
     found: dict[str, str] = {}
     for op in updates:
         named = op.attrs.get("op_role_var", ())
         if len(named) < 2:
             raise UnsupportedError(
-                f"op '{op.type}' ({op.loc}) updates something of which it does not say the"
-                " parameter (op_role_var), so no pserver can own it; transpile before this op is"
+                f"op '{op.type}' ({op.loc}) updates a variable without naming the parameter "
+                "(op_role_var), so no pserver can own it; transpile before this op is"
                 " added"
             )
         found.setdefault(named[0], named[1])
@@ -259,7 +260,7 @@ def known_shape(var: VarDesc) -> tuple[int, ...]:
 
 
 def pieces(param: VarDesc, shapes: Sequence[tuple[int, ...]]) -> list[VarDesc]:
-    """What a dispatcher sees: the blocks as variables."""
+    """The blocks as variables, for a dispatcher."""
     if len(shapes) == 1:
         return [param]
     return [
@@ -269,8 +270,8 @@ def pieces(param: VarDesc, shapes: Sequence[tuple[int, ...]]) -> list[VarDesc]:
 
 
 def dispatched(dispatcher: Any, blocks: list[VarDesc], endpoints: Sequence[str]) -> list[str]:
-    """The endpoints that a dispatcher assigns to `blocks`, checked. Raises FluidValueError for what
-    are none.
+    """The endpoints that a dispatcher assigns to `blocks`, checked. Raises FluidValueError for
+    anything but these endpoints.
     """
     assigned = dispatcher.dispatch(blocks)
     name = type(dispatcher).__name__

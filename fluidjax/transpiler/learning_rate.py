@@ -1,7 +1,7 @@
 """Learning-rate schedules of a parameter-server job: they run on every pserver, before the updates.
 
 In a synchronous job each pserver counts rounds. In an asynchronous one the counter is the sum of
-what the trainers counted: the trainers send their steps, each to a counter of its own.
+the trainers' counters: each trainer sends its steps to a counter of its own.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def scheduled(op: OpDesc) -> bool:
 def spread_counters(
     main: ProgramDesc, startup: ProgramDesc, trainers: int
 ) -> tuple[ProgramDesc, ProgramDesc, tuple[str, ...]]:
-    """Let `increment` ops of the schedule become sums over one counter a trainer.
+    """Replace `increment` ops of the schedule by sums over one counter for each trainer.
 
-    The counter begins at -trainers and every trainer's at 1, so that the first step counts 0.
-    Returns both programs and the names of the last such counters, by trainer; none where nothing
-    counts.
+    The counter begins at -trainers and every trainer's counter at 1, so that the first step counts
+    0. Returns both programs and the names of the last such counters, by trainer; none if there is
+    no counter.
     """
     make = Maker(1 + max(edit.max_uid(main), edit.max_uid(startup)))
     counters: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ def spread_counters(
 def _counting(
     startup: ProgramDesc, counter: str, vars: Iterable[VarDesc], make: Maker
 ) -> ProgramDesc:
-    """`startup` that begins the counter at -trainers and those of the trainers at 1."""
+    """`startup` with the counter initialised to -trainers and the trainers' counters to 1."""
     vars = list(vars)
 
     def begun(op: OpDesc) -> OpDesc:

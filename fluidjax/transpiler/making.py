@@ -14,7 +14,7 @@ from ..ops.registry import canonical, lookup
 class Maker(OpBuilder):
     """Makes ops, and control variables with fresh names.
 
-    first: the first uid that is free. taken: names that a control variable must not have.
+    first: the first unused uid. taken: names that a control variable must not have.
     """
 
     def __init__(self, first: int, taken: Iterable[str] = ()) -> None:
@@ -31,7 +31,7 @@ class Maker(OpBuilder):
 
 
 def renamed(op: OpDesc, mapping: Mapping[str, str], uid: int | None = None) -> OpDesc:
-    """`op` with the variables of its slots renamed; what it says about its role stays."""
+    """`op` with the variables of its slots renamed; its role does not change."""
     return replace(
         op,
         uid=op.uid if uid is None else uid,
@@ -45,7 +45,7 @@ def renamed(op: OpDesc, mapping: Mapping[str, str], uid: int | None = None) -> O
 
 
 def with_attrs(op: OpDesc, **attrs: Any) -> OpDesc:
-    """`op` with these attributes, in the form that descs hold."""
+    """`op` with these attributes, in the form of descs."""
     definition = lookup(op.type)
     return replace(
         op, attrs=op.attrs.set(**{n: canonical(definition, n, v) for n, v in attrs.items()})

@@ -25,32 +25,31 @@ def memory_optimize(
     feed_shapes: Any = None,
     lengths: Any = None,
 ) -> BudgetReport | None:
-    """Let variables share names where their lives do not meet, in place; then compile the program
-    for memory.
+    """Let variables with disjoint lifetimes share names, in place, and compile the program for
+    memory.
 
         fluid.memory_optimize(fluid.default_main_program(), skip_opt_set={loss.name, accuracy.name})
 
     Call it after minimize. skip_opt_set: variables or names (a set, list or tuple) that keep their
-    values, above all what will be fetched. Of another variable whose memory is shared a fetch runs
-    the program as it was before, which a warning tells once; it raises FetchError if the program
-    was changed since. print_log: print a line for every shared name, as Fluid 0.15 did. level: 0
-    shares among equal shapes, 1 among equal dtypes. skip_grads: leave the gradients alone that
-    optimizer ops take.
+    values, mainly those to be fetched. A fetch of another variable whose memory is shared runs the
+    program from before, with one warning; it raises FetchError if the program was changed since.
+    print_log: print a line for every shared name, as Fluid 0.15 did. level: 0 shares among equal
+    shapes, 1 among equal dtypes. skip_grads: do not share the gradients that optimizer ops take.
 
     passes.memory_optimize does the work; its plan is in passes.run("memory_optimize",
     program.desc).certificates.
 
-    budget (Fluid has none): bytes, or text such as "800MB" or "2GiB", that a run is to need at
-    most, by the compiler's own figure (memory_report's total). Then no names are shared, but values
-    of the forward pass are computed again in the backward pass, as few as are needed, and the
-    report of what was tried is returned (print_log prints it). batch_size, fetch_list, feed_shapes,
-    lengths say what is run, as in memory_report.
+    budget (not in Fluid): the most bytes, or text such as "800MB" or "2GiB", that a run may need,
+    by the compiler's own figure (memory_report's total). Then no names are shared. Instead, the
+    backward pass recomputes values of the forward pass, as few as needed, and a report of the
+    search is returned (print_log prints it). batch_size, fetch_list, feed_shapes, lengths describe
+    the run, as in memory_report.
 
         print(fluid.memory_optimize(main, budget="200MB", batch_size=64, fetch_list=[loss]))
 
     Raises FluidTypeError for arguments of other types, FluidValueError for another level or a name
-    that the program does not have, for a budget that nothing that was tried keeps (with the least
-    of them) and for one of a program without gradients; the program is then as it was.
+    that the program does not have, for a budget that no tried way keeps (with the smallest figure)
+    and for a budget of a program without gradients; then the program does not change.
     """
     skip = _checked(input_program, skip_opt_set)
     if budget is not None:
@@ -76,8 +75,8 @@ def memory_optimize(
 def release_memory(input_program: Program, skip_opt_set: Any = None) -> None:
     """Insert delete_var ops after last uses, in place.
 
-    Only running op by op needs them; a compiled step frees memory by itself and may fetch any
-    variable still. Arguments and errors are those of memory_optimize.
+    Only op-by-op execution needs them; a compiled step frees memory by itself and can still fetch
+    any variable. Arguments and errors are those of memory_optimize.
     """
     apply_in_place(input_program, ReleaseMemory(skip=_checked(input_program, skip_opt_set)))
 

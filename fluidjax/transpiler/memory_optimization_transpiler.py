@@ -1,4 +1,4 @@
-"""Fluid's module name for memory_optimize and release_memory; memory.py has them."""
+"""Fluid's module name for memory_optimize and release_memory, which are in memory.py."""
 
 from .memory import memory_optimize, release_memory
 

@@ -1,5 +1,5 @@
-"""nccl2 mode: the startup program joins the trainers of a job; the main program only remembers who
-they are.
+"""nccl2 mode: the startup program joins the trainers of a job; the main program only records the
+trainers.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def transpile_nccl2(
     """Transpile in place. trainers: the string of the trainers' endpoints; the first is the
     coordinator.
 
-    Raises TranspileAssertion for trainers that are no string and for groups that do not divide
-    them; FluidValueError for malformed endpoints, an own endpoint that is none of them, a
+    Raises TranspileAssertion for trainers that are not a string and for groups that do not divide
+    them; FluidValueError for malformed endpoints, a current endpoint that is not among them, a
     trainer_id out of range, or a program transpiled before.
     """
     if not isinstance(trainers, str):

@@ -1,5 +1,5 @@
-"""How the blocks of parameters are assigned to parameter servers: Fluid's RoundRobin and HashName,
-and a balanced one.
+"""Assigns the blocks of parameters to parameter servers: Fluid's RoundRobin and HashName, and a
+balanced dispatcher.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..errors import FluidTypeError, FluidValueError
 
 
 def name_of_item(item: Any) -> str:
-    """The name of what is assigned: of a string, a variable, or an object with a method
+    """The name of an assigned item: of a string, a variable, or an object with a method
     ``name()``.
     """
     if isinstance(item, str):
@@ -48,10 +48,10 @@ class PSDispatcher:
         return self._eps
 
     def reset(self) -> None:
-        """Forget what was assigned so far."""
+        """Forget all assignments."""
 
     def dispatch(self, varlist: Iterable[Any]) -> list[str]:
-        """The endpoint of each of `varlist`; the next call goes on where this one stopped, until
+        """The endpoint of each of `varlist`. The next call continues where this one stopped, until
         reset.
         """
         raise NotImplementedError(f"{type(self).__name__} needs a method dispatch(varlist)")
@@ -63,7 +63,7 @@ class PSDispatcher:
 
 
 class RoundRobin(PSDispatcher):
-    """Endpoints in turn, one an item.
+    """Endpoints in turn, one for each item.
 
     >>> RoundRobin(["a:1", "b:1"]).dispatch(["w", "b", "v"])
     ['a:1', 'b:1', 'a:1']
@@ -84,7 +84,7 @@ class RoundRobin(PSDispatcher):
 class HashName(PSDispatcher):
     """The endpoint number SHA-256(name) mod n: the same in every process and every run.
 
-    Fluid took Python's hash(), which is salted anew for every process, so trainers and pservers
+    Fluid used Python's hash(), which every process salts differently, so trainers and pservers
     disagreed.
     """
 
@@ -94,11 +94,11 @@ class HashName(PSDispatcher):
 
 
 class SizeBalanced(PSDispatcher):
-    """The endpoint that holds the fewest elements so far, the first of these; an item counts as the
-    product of its shape.
+    """The first endpoint among those with the fewest elements so far; the elements of an item are
+    the product of its shape.
 
-    Not in Fluid. Assigns the largest of the items of one call first, so that the load stays within
-    one item of even.
+    Not in Fluid. Assigns the largest items of a call first, so that loads differ by at most one
+    item.
     """
 
     def reset(self) -> None:

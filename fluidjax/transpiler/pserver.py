@@ -1,4 +1,5 @@
-"""The pserver's program: block 0 listens, the other blocks update what this pserver owns.
+"""The pserver's program: block 0 listens, the other blocks update the variables that this pserver
+owns.
 
 Blocks, in order: the learning rate's, if it changes; one for every parameter block; one each for
 updating, looking up and saving the rows of a distributed table. Accumulators keep their names and
@@ -27,10 +28,10 @@ Parts = dict[str, tuple[Part, ...]]
 
 
 def serve(layout: Layout, endpoint: str) -> tuple[ProgramDesc, Parts]:
-    """The main program of a pserver, and which parts of which variables it has.
+    """The main program of a pserver, and the parts of variables that it has.
 
-    Warns of a pserver that has nothing to update. Raises UnsupportedError for an update that needs
-    what the pserver does not have.
+    Warns if a pserver has nothing to update. Raises UnsupportedError for an update that needs a
+    variable that the pserver does not have.
     """
     build = _Server(layout, endpoint)
     build.receive()
@@ -47,7 +48,7 @@ def serve(layout: Layout, endpoint: str) -> tuple[ProgramDesc, Parts]:
 
 @dataclass
 class _Server:
-    """What is there so far of one pserver's program."""
+    """A pserver's program while it is built."""
 
     layout: Layout
     endpoint: str
@@ -61,7 +62,7 @@ class _Server:
     by_rows: list[str] = field(default_factory=list)
     attrs: dict[str, int | bool] = field(default_factory=dict)
     temporaries: int = 0
-    parent: int = 0  # of the updating blocks: the last of the learning rate's
+    parent: int = 0  # the parent of the updating blocks: the learning rate's last block
 
     def __post_init__(self) -> None:
         request = self.layout.request
@@ -100,7 +101,9 @@ class _Server:
         return self.main.blocks[0].vars[name]
 
     def keep(self, name: str) -> None:
-        """A variable as it was, persistable: each run of a block sees what the one before left."""
+        """Declare a variable, persistable: each run of a block reads its value from the run
+        before.
+        """
         if name not in self.vars:
             var = self.original(name)
             self.vars[name] = replace(
@@ -109,7 +112,9 @@ class _Server:
             self.part(name, Part(name, var.shape))
 
     def receive(self) -> None:
-        """The variables of parameters and gradients; with merging, one gradient a trainer."""
+        """The variables of parameters and gradients; with merging, one gradient for each
+        trainer.
+        """
         order = {name: at for at, name in enumerate(self.layout.sends)}
         for param, block in sorted(self.owned(), key=lambda pair: order[pair[0].name]):
             kind = "SELECTED_ROWS" if param.sparse else "LOD_TENSOR"
@@ -129,7 +134,7 @@ class _Server:
         )
 
     def schedule(self) -> None:
-        """The block that computes the learning rate; the blocks of its ops follow it."""
+        """The block that computes the learning rate; the blocks of its ops follow."""
         if not self.layout.schedule:
             return
         for op in self.layout.schedule:
@@ -141,7 +146,7 @@ class _Server:
         self.blocks[at] = replace(self.blocks[at], ops=ops)
 
     def below(self, op: OpDesc, parent: int) -> OpDesc:
-        """`op` with its blocks copied to behind the last one."""
+        """`op` with its blocks copied behind the last one."""
         moved = {}
         for old in op.blocks:
             block = self.main.blocks[old]
@@ -165,7 +170,7 @@ class _Server:
         for param, block in sorted(
             self.owned(), key=lambda pair: order.get(pair[0].name, len(order))
         ):
-            # a second block of one parameter: its accumulators need names of their own
+            # a second block of one parameter, whose accumulators need names of their own
             again = param.name in here
             here.add(param.name)
             at = len(self.blocks)
@@ -228,8 +233,8 @@ class _Server:
                 )
 
     def state(self, name: str, param: PlannedParam, block: ParamBlock, again: bool) -> str:
-        """The name here of an accumulator or temporary of an update; one of the parameter's shape
-        is cut as it is.
+        """The name here of an accumulator or temporary of an update; one with the parameter's shape
+        is cut like the parameter.
         """
         if name in self.layout.shared or name in self.computed:
             self.keep(name)
@@ -254,8 +259,8 @@ class _Server:
     def compensated(
         self, param: PlannedParam, block: ParamBlock, local: dict[str, VarDesc]
     ) -> tuple[list[OpDesc], str]:
-        """grad + (param - param as the trainer saw it) * grad * grad; the ops and the name of the
-        result.
+        """grad + (param - param as the trainer saw it) * grad * grad; returns the ops and the name
+        of the result.
         """
         like = VarDesc(block.name, block.shape, param.dtype)
         baks = [f"{block.name}.trainer_{i}_bak" for i in range(self.layout.request.trainers)]
@@ -318,7 +323,7 @@ class _Server:
             vars[self.index]
             for vars in prefetch_vars(self.main, ids, out, len(self.layout.request.endpoints))
         )
-        # as Paddle infers it
+        # the shape that Paddle infers
         answer = replace(answer, shape=(len(asked.shape or ()), *(answer.shape or ())[-1:]))
         self.vars.update({asked.name: asked, answer.name: answer})
         look = self.make.op(

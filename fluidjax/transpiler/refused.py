@@ -1,4 +1,4 @@
-"""The errors of the distributing transpilers that Fluid's scripts know under other builtin names."""
+"""Errors of the distributing transpilers that Fluid's scripts know as other builtin exceptions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class TranspileAssertion(FluidError, AssertionError):
 
 
 class ArgumentTypeError(FluidTypeError, AttributeError):
-    """An argument of a wrong type, on which Fluid failed with an AttributeError."""
+    """An argument of a wrong type, for which Fluid raises an AttributeError."""
 
 
 class NotTranspiledError(FluidError, AttributeError):
-    """A program was asked for before transpile."""
+    """A program was requested before transpile."""

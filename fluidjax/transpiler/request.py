@@ -1,6 +1,4 @@
-"""What a transpile call asks for, checked: who the trainers and pservers are, and how the work is
-cut.
-"""
+"""The checked arguments of a transpile call: the trainers and pservers, and how the work is cut."""
 
 from __future__ import annotations
 
@@ -63,15 +61,15 @@ class Request:
         return (self.sync or self.completely_not_async) and self.trainers > 1
 
     def suffix(self, trainer_id: int) -> str:
-        """What is put behind the names of the gradients that this trainer sends."""
+        """The suffix of the names of the gradients that this trainer sends."""
         return f".trainer_{trainer_id}" if self.sync and self.trainers > 1 else ""
 
 
 def endpoints_of(text: Any, what: str) -> tuple[str, ...]:
     """The endpoints of ``"ip:port,ip:port"``.
 
-    Raises ArgumentTypeError for what is no string; FluidValueError for one that is empty, malformed
-    or has an endpoint twice.
+    Raises ArgumentTypeError for anything but a string; FluidValueError for a string that is empty,
+    malformed or has an endpoint twice.
     """
     if not isinstance(text, str):
         raise ArgumentTypeError(f"{what} is one string, 'ip:port,ip:port', not {text!r}")
@@ -79,7 +77,7 @@ def endpoints_of(text: Any, what: str) -> tuple[str, ...]:
 
 
 def checked_endpoints(endpoints: Sequence[Any], what: str) -> tuple[str, ...]:
-    """`endpoints`, if each is ip:port with a port of 0 to 65535 and none is there twice. Raises
+    """`endpoints`, if each is ip:port with a port of 0 to 65535 and there are no duplicates. Raises
     FluidValueError.
     """
     for endpoint in endpoints:
@@ -97,7 +95,9 @@ def checked_endpoints(endpoints: Sequence[Any], what: str) -> tuple[str, ...]:
 
 
 def trainer_count(trainers: Any) -> int:
-    """The number of trainers. Raises FluidTypeError for what is no int, FluidValueError below 1."""
+    """The number of trainers. Raises FluidTypeError for anything but an int, FluidValueError below
+    1.
+    """
     if isinstance(trainers, bool) or not isinstance(trainers, int):
         raise FluidTypeError(
             f"in pserver mode trainers is how many there are, an int, not {trainers!r}"
@@ -108,7 +108,7 @@ def trainer_count(trainers: Any) -> int:
 
 
 def rank_of(trainer_id: Any, trainers: int) -> int:
-    """The trainer's number. Raises FluidTypeError for what is no int, FluidValueError where there
+    """The trainer's number. Raises FluidTypeError for anything but an int, FluidValueError if there
     is no such trainer.
     """
     if isinstance(trainer_id, bool) or not isinstance(trainer_id, int):
@@ -121,7 +121,9 @@ def rank_of(trainer_id: Any, trainers: int) -> int:
 
 
 def current_of(current: Any, endpoints: Sequence[str]) -> str:
-    """The own endpoint. Raises FluidValueError, with near misses, where it is none of `endpoints`."""
+    """The current endpoint. Raises FluidValueError, which names similar ones, if it is not in
+    `endpoints`.
+    """
     if current not in endpoints:
         raise FluidValueError(
             f"current endpoint {current} is not in"
@@ -131,8 +133,8 @@ def current_of(current: Any, endpoints: Sequence[str]) -> str:
 
 
 def hierarchy(trainers: int, inter_nranks: int) -> None:
-    """Raises TranspileAssertion where groups of `inter_nranks` do not divide the trainers into
-    several, or are none.
+    """Raises TranspileAssertion if groups of `inter_nranks` do not divide the trainers into several
+    groups.
     """
     if inter_nranks < 2:
         raise TranspileAssertion(

@@ -1,5 +1,5 @@
-"""Fluid's rule for cutting variables into blocks: enough elements a block, whole rows, at most one
-block a pserver.
+"""Fluid's rule for cutting variables into blocks: a minimum of elements in each, whole rows, at
+most one block for each pserver.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from ..errors import FluidValueError
 
 
 def block_sizes(shape: Sequence[int], count: int, min_block_size: int) -> list[int]:
-    """Elements in each block of a variable of N elements.
+    """The number of elements in each block of a variable of N elements.
 
-    At most `count` blocks and at least `min_block_size` elements in each, as far as N allows:
-    parts = min(count, max(1, N // min_block_size)), block = ceil(N / parts), rounded up to whole
-    rows (elements of dimensions 1...), and the last block takes what is left. Rounding up may save
-    blocks.
+    At most `count` blocks and at least `min_block_size` elements in each, as far as N allows: parts
+    = min(count, max(1, N // min_block_size)), block = ceil(N / parts), rounded up to whole rows
+    (elements of dimensions 1...), and the last block takes the rest. Rounding up may reduce the
+    number of blocks.
 
-    Raises FluidValueError for a count or a block size below 1, and a shape with unknown dimensions.
+    Raises FluidValueError for a count or a block size below 1, and for a shape with unknown
+    dimensions.
     """
     if count < 1 or min_block_size < 1:
         raise FluidValueError(
@@ -38,7 +39,7 @@ def block_sizes(shape: Sequence[int], count: int, min_block_size: int) -> list[i
 
 
 def block_shapes(shape: Sequence[int], count: int, min_block_size: int) -> list[tuple[int, ...]]:
-    """The shapes of the blocks: [rows, *shape[1:]] each. Raises as block_sizes."""
+    """The shapes of the blocks: [rows, *shape[1:]] each. Raises the errors of block_sizes."""
     row = math.prod(shape[1:])
     return [(size // row, *shape[1:]) for size in block_sizes(shape, count, min_block_size)]
 

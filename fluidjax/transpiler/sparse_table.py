@@ -1,7 +1,7 @@
 """Embedding tables that trainers do not hold: their rows are looked up on the pservers.
 
 A table whose lookups are `is_sparse` is cut into blocks like any parameter;
-`distributed_lookup_table` asks for rows. A table whose lookups are `is_distributed` is distributed
+`distributed_lookup_table` fetches rows. A table whose lookups are `is_distributed` is distributed
 row by row (row r to pserver r mod n): ids are split, rows fetched and merged, and plain sgd updates
 it.
 """
@@ -22,8 +22,8 @@ from .making import Maker
 
 
 def sparse_grads(main: ProgramDesc) -> set[str]:
-    """The gradients that are rows by id: those declared so, those of `is_sparse` lookups, and sums
-    of these.
+    """Gradients that are rows by id: those declared so, those of `is_sparse` lookups, and sums of
+    these.
     """
     found = {name for name, var in main.blocks[0].vars.items() if var.kind == "SELECTED_ROWS"}
     for op in main.blocks[0].ops:
@@ -35,7 +35,7 @@ def sparse_grads(main: ProgramDesc) -> set[str]:
 
 
 def remote_tables(main: ProgramDesc) -> set[str]:
-    """The tables of lookups that ask pservers for rows."""
+    """The tables of lookups that fetch rows from pservers."""
     return {
         op.input("W")[0]
         for op in main.blocks[0].ops
@@ -53,8 +53,8 @@ def distributed_table(
 
     Raises OneTableError for several tables or for a lookup of the table that is not
     `is_distributed`; FluidValueError for a table that nothing updates; UnsupportedError for an
-    optimizer without learning rate and for a padding_idx. Warns of weight decay, which such a table
-    does not get.
+    optimizer without learning rate and for a padding_idx. Warns that weight decay is not applied to
+    such a table.
     """
     lookups = [op for op in main.blocks[0].ops if is_lookup(op.type)]
     names = {op.input("W")[0] for op in lookups if op.attrs.get("is_distributed")}
@@ -104,8 +104,8 @@ def distributed_table(
 def look_up_remotely(
     main: ProgramDesc, params: Iterable[PlannedParam], trainer_id: int, make: Maker
 ) -> ProgramDesc:
-    """`main` with all lookups of each remote table as one `distributed_lookup_table`, after the
-    last producer of its ids.
+    """`main` with all lookups of each remote table as one `distributed_lookup_table`, behind the
+    last op that computes its ids.
     """
     for param in params:
         main = _as_one(main, param, trainer_id, make) if param.remote else main
@@ -122,7 +122,7 @@ def _as_one(main: ProgramDesc, param: PlannedParam, trainer_id: int, make: Maker
         )
     ]
     joined = _joined(ops, lookups) if len(groups) == 1 else None
-    if joined is None:  # a result is needed before another's ids are there: one op for each
+    if joined is None:  # one lookup's result is needed for another's ids: one op for each
         calls = {op.uid: _call([op], param, trainer_id, make) for op in lookups}
         return edit.replace_ops(main, 0, (calls.get(op.uid, op) for op in ops))
     rest = [op for op in ops if op not in lookups]
@@ -131,8 +131,8 @@ def _as_one(main: ProgramDesc, param: PlannedParam, trainer_id: int, make: Maker
 
 
 def _joined(ops: Sequence[OpDesc], lookups: Sequence[OpDesc]) -> int | None:
-    """Where one op can stand for all lookups, among the others: after all ids are there, before any
-    result is read.
+    """The position of one op for all lookups among the others: behind all ops that compute ids,
+    before any that reads a result; None if there is none.
     """
     gone = {op.uid for op in lookups}
     last = ops.index(lookups[-1])
@@ -167,10 +167,10 @@ def _call(lookups: Sequence[OpDesc], param: PlannedParam, trainer_id: int, make:
 def prefetched(
     main: ProgramDesc, table: PlannedTable, endpoints: Sequence[str], trainer_id: int, make: Maker
 ) -> ProgramDesc:
-    """`main` with the lookups of the distributed table as split_ids, prefetch and merge_ids, in
-    place of the first.
+    """`main` with the lookups of the distributed table as split_ids, prefetch and merge_ids, at the
+    position of the first.
 
-    Raises UnsupportedError where ids of a later lookup are made only after the first.
+    Raises UnsupportedError if the ids of a later lookup are computed after the first.
     """
     ops = main.blocks[0].ops
     lookups = [op for op in ops if is_lookup(op.type) and op.input("W") == (table.name,)]
@@ -198,7 +198,7 @@ def prefetched(
 def prefetch_vars(
     main: ProgramDesc, ids: str, out: str, pservers: int
 ) -> tuple[list[VarDesc], list[VarDesc]]:
-    """The variables that carry ids to each pserver, and rows back."""
+    """The variables of the ids for each pserver, and of the rows that come back."""
     vars = main.blocks[0].vars
 
     def like(name: str, stem: str) -> list[VarDesc]:

@@ -1,8 +1,9 @@
 """Startup programs of a parameter-server job.
 
-A trainer's initialises parameters and then takes the pservers' values instead. A pserver's
-initialises the blocks that it owns: where that can be said of a part alone (constants, random
-numbers) each block by itself, else the whole variable, of which the block is cut out.
+A trainer's startup program initialises parameters and then receives the pservers' values instead. A
+pserver's startup program initialises the blocks that it owns: each block by itself if its
+initialiser allows it (constants, random numbers), else the whole variable, from which the block is
+cut.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ _VALUES = ("fp32_values", "int32_values", "int64_values", "bool_values")
 
 @dataclass(frozen=True)
 class Part:
-    """A variable of a pserver: `name` there; the rows of the original that it is (None: all of it);
-    number of its block.
+    """A variable of a pserver: its `name` there; its rows in the original (None: all); the number
+    of its block.
 
-    whole: its shape where it is all of the original. alternate: rows r, r + n, ... of a distributed
+    whole: its shape if it is all of the original. alternate: rows r, r + n, ... of a distributed
     table.
     """
 
@@ -39,7 +40,7 @@ class Part:
 
 
 def take_values(layout: Layout, trainer_id: int) -> ProgramDesc:
-    """The trainer's startup program as transpile leaves it: receives and concats follow the
+    """The trainer's startup program after transpile: receives and concats follow the
     initialisers.
     """
     startup, request = layout.startup, layout.request
@@ -76,9 +77,10 @@ def take_values(layout: Layout, trainer_id: int) -> ProgramDesc:
 
 
 def without_states(startup: ProgramDesc, layout: Layout) -> ProgramDesc:
-    """`startup` without what only updates read; tables that trainers do not hold get a fake_init.
+    """`startup` without variables that only updates read; tables that trainers do not hold get a
+    fake_init.
 
-    Raises FluidValueError for such a table with another number of initialisers than one.
+    Raises FluidValueError for such a table unless it has exactly one initialiser.
     """
     gone = layout.dropped
     ops = [op for op in startup.blocks[0].ops if gone.isdisjoint(op.writes)]
@@ -108,8 +110,8 @@ def without_states(startup: ProgramDesc, layout: Layout) -> ProgramDesc:
 def initialise(
     layout: Layout, main: ProgramDesc, parts: Mapping[str, tuple[Part, ...]], endpoint: str
 ) -> ProgramDesc:
-    """A pserver's startup program. `main`: its main program; `parts`: original variable -> what the
-    pserver has of it.
+    """A pserver's startup program. `main`: its main program; `parts`: original variable -> the
+    parts that the pserver has.
     """
     startup = layout.startup
     ops = _needed(layout, parts)
@@ -131,9 +133,11 @@ def initialise(
 
 
 def _needed(layout: Layout, names: Iterable[str]) -> list[OpDesc]:
-    """The startup ops that these variables' values depend on, in order; takes time for those alone."""
+    """The startup ops that these variables' values depend on, in order. Its time depends only on
+    those ops.
+    """
     ops, writers = layout.startup.blocks[0].ops, layout.initialisers
-    until: dict[str, int] = {}  # the writers of a name before this position are kept
+    until: dict[str, int] = {}  # for each name, writers before this position are kept
     kept: set[int] = set()
     work = [(name, len(ops)) for name in names]
     while work:
@@ -148,8 +152,8 @@ def _needed(layout: Layout, names: Iterable[str]) -> list[OpDesc]:
 
 
 def _whole(ops: Iterable[OpDesc], parts: Mapping[str, tuple[Part, ...]]) -> set[str]:
-    """The cut variables whose parts cannot be initialised alone: their initialiser is no fill, or
-    not the only one.
+    """The cut variables whose parts cannot be initialised separately: their initialiser is not a
+    fill, or not the only one.
     """
     makers: dict[str, list[OpDesc]] = {}
     read: set[str] = set()
@@ -162,9 +166,7 @@ def _whole(ops: Iterable[OpDesc], parts: Mapping[str, tuple[Part, ...]]) -> set[
 
 
 def _in_parts(op: OpDesc) -> bool:
-    """Whether a part of what an initialiser makes can be made by itself: it fills, or lists its
-    values.
-    """
+    """Whether an initialiser can make a part of its variable: it fills, or lists its values."""
     return traits(op.type).fills or op.type == "assign_value"
 
 
@@ -189,7 +191,7 @@ class _Initialiser:
         self.full = {name: f"{name}@WHOLE" for name in whole}
 
     def copies(self, op: OpDesc) -> list[OpDesc]:
-        """What an original startup op becomes here."""
+        """The copies of an original startup op in this program."""
         names = [n for n in op.writes if n in self.parts and n not in self.whole]
         if len(names) == 1 and _in_parts(op) and not self.whole.intersection(op.writes):
             return [self.part(op, names[0], part) for part in self.parts[names[0]]]
@@ -202,7 +204,7 @@ class _Initialiser:
         return [renamed(op, self.full), *more]
 
     def part(self, op: OpDesc, name: str, part: Part) -> OpDesc:
-        """An initialiser for one part: another uid (and seed) for each, so that no two draw the
+        """An initialiser for one part. Each has another uid (and seed), so that no two generate the
         same numbers.
         """
         copy = renamed(op, {name: part.name}, op.uid + part.number * self.layout.stride)
@@ -215,7 +217,7 @@ class _Initialiser:
         return with_attrs(copy, shape=part.shape)
 
     def values(self, op: OpDesc, part: Part) -> OpDesc:
-        """An assign_value of the rows of a part; a distributed table's rows that do not exist are
+        """An assign_value of the rows of a part; rows of a distributed table that do not exist are
         0.
         """
         shape, row = part.shape or (), math.prod((part.shape or ())[1:])
@@ -233,7 +235,7 @@ class _Initialiser:
         return with_attrs(op, shape=shape, **held)
 
     def cuts(self) -> list[OpDesc]:
-        """The blocks, cut out of whole variables."""
+        """The blocks, cut from whole variables."""
         return [self.cut(name, part) for name in sorted(self.whole) for part in self.parts[name]]
 
     def cut(self, name: str, part: Part) -> OpDesc:
@@ -256,7 +258,7 @@ class _Initialiser:
         )
 
     def backups(self, vars: Mapping[str, VarDesc]) -> list[OpDesc]:
-        """What each trainer saw of each parameter block begins as the block."""
+        """Initialise each trainer's copy of each parameter block to the block."""
         owned = [b.name for p in self.layout.params for b in p.blocks]
         trainers = range(self.layout.request.trainers)
         pairs = [(name, f"{name}.trainer_{i}_bak") for name in owned for i in trainers]
@@ -265,6 +267,6 @@ class _Initialiser:
         ]
 
     def var(self, name: str, original: Mapping[str, VarDesc]) -> VarDesc:
-        """The variable behind a name that the main program does not have."""
+        """The variable of a name that the main program does not have."""
         source = name.removesuffix("@WHOLE")
         return replace(original[source], name=name, persistable=False, is_parameter=False)

@@ -1,8 +1,8 @@
-"""The trainer's program: gradients go out as soon as they are there, parameters come back at the
-end.
+"""The trainer's program: gradients are sent as soon as they are computed, parameters are received
+at the end.
 
-`send_gradients` is what transpile makes of the program, `without_updates` what get_trainer_program
-makes of that.
+`send_gradients` makes the program that transpile leaves, `without_updates` the one that
+get_trainer_program returns.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ def sent_names(layout: Layout, param: PlannedParam, trainer_id: int) -> list[str
 
 
 def role_var(layout: Layout, param: PlannedParam, trainer_id: int) -> list[str]:
-    """What sends and receives say they are of: the parameter, and the gradient before it is split."""
+    """The op_role_var of sends and receives: the parameter, and the gradient before it is split."""
     whole = sent_names(layout, param, trainer_id)[0] if len(param.blocks) == 1 else param.grad
     return [param.name, whole]
 
 
 def renamed_grads(layout: Layout, trainer_id: int) -> dict[str, str]:
-    """Gradient -> the name that it gets in this trainer's program, where it is sent whole."""
+    """Gradient -> its name in this trainer's program, if it is sent whole."""
     whole = {p.grad: role_var(layout, p, trainer_id)[1] for p in layout.params}
     return {old: new for old, new in whole.items() if old != new}
 
 
 def send_gradients(layout: Layout, trainer_id: int) -> ProgramDesc:
-    """The main program with sends after the ops that make gradients, and receives at the end;
-    updates are still there.
+    """The main program with sends after the ops that compute gradients, and receives at the end;
+    updates are still in it.
 
-    Raises FluidValueError for a gradient that no op of block 0 makes.
+    Raises FluidValueError for a gradient that no op of block 0 computes.
     """
     main = edit.rename(layout.main, renamed_grads(layout, trainer_id), top=True)
     main = edit.add_vars(main, 0, block_vars(layout, trainer_id))
@@ -57,7 +57,7 @@ def send_gradients(layout: Layout, trainer_id: int) -> ProgramDesc:
 
 
 def block_vars(layout: Layout, trainer_id: int) -> list[VarDesc]:
-    """The variables that the blocks of parameters and gradients get in a trainer's program."""
+    """The variables of the blocks of parameters and gradients in a trainer's program."""
     vars = []
     for param in (p for p in layout.params if len(p.blocks) > 1):
         kind = "SELECTED_ROWS" if param.sparse else "LOD_TENSOR"
@@ -81,7 +81,7 @@ def _with_sends(
                 f"no op makes the gradient {param.grad!r} of {param.name!r}, so it cannot be sent"
             )
         sending = _sending(layout, param, trainer_id, make, tokens[name].name)
-        # as insertion right behind the op does
+        # the same order as inserting each right behind its op
         after[last[whole]] = [*sending, *after.get(last[whole], [])]
     return edit.replace_ops(
         main, 0, (o for at, op in enumerate(ops) for o in (op, *after.get(at, ())))
@@ -131,7 +131,7 @@ def _sending(
 def _tail(
     layout: Layout, trainer_id: int, make: Maker, tokens: Mapping[str, VarDesc], barrier: VarDesc
 ) -> tuple[list[OpDesc], dict[str, VarDesc]]:
-    """Barriers, receives and concats; and the control variables that they need besides."""
+    """Barriers, receives and concats, and the control variables for them."""
     request = layout.request
     where = {"endpoints": request.endpoints, "trainer_id": trainer_id}
     more = {"table": make.control()} if layout.table else {}
@@ -223,8 +223,8 @@ def _with_table(
 
 
 def without_updates(main: ProgramDesc, layout: Layout) -> ProgramDesc:
-    """`main` without the ops of updates and of the learning rate, and without what only updates
-    read.
+    """`main` without the ops of updates and of the learning rate, and without variables that only
+    updates read.
     """
     gone = {op.uid for op in layout.updates}
     ops = [op for op in main.blocks[0].ops if op.uid not in gone and not scheduled(op)]

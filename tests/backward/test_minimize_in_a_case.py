@@ -177,7 +177,7 @@ def test_refusals() -> None:
         loss = layers.reduce_mean(x * w)
         pairs = fluid.backward.append_backward(loss)
         with pytest.raises(
-            FluidValueError, match="stand in its gradient block, and this block has none"
+            FluidValueError, match="are in its gradient block, and this block has none"
         ):
             layers.cond(
                 layers.less_than(i, i),

@@ -501,7 +501,7 @@ def _decays(op):
 
 
 def test_what_gradient_merge_refuses():
-    with pytest.raises(FluidValueError, match="goes around an optimizer, not None"):
+    with pytest.raises(FluidValueError, match="wraps an optimizer, not None"):
         fluid.optimizer.GradientMergeOptimizer(None)
     for k in (0, 2.0, True):
         with pytest.raises(FluidValueError, match="k_steps is a positive integer"):

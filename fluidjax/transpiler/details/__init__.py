@@ -1,4 +1,4 @@
-"""fluid.transpiler.details: of Paddle's own tools of transpilers, those that scripts call."""
+"""fluid.transpiler.details: the tools of Paddle's transpilers that scripts call."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Programs as text, and ops found by what they read or write."""
+"""Programs as text, and ops found by their inputs or outputs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def _write(text: str, fout: TextIO | None) -> None:
 def program_to_code(
     prog: Program, fout: TextIO | None = None, skip_op_callstack: bool = True
 ) -> None:
-    """Print a program, or write it to a file that is open: as str(program) has it, which parses;
-    1.8.5 has a form of its own.
+    """Print a program, or write it to an open file, in the form of str(program), which parses;
+    1.8.5 has another form.
 
-    skip_op_callstack: False shows the call stacks of a program that Paddle saved too. Raises
-    FluidTypeError for other than a program.
+    skip_op_callstack: False also shows the call stacks of a program that Paddle saved. Raises
+    FluidTypeError for anything but a program.
     """
     _write(as_program(prog).to_string(with_details=not skip_op_callstack), fout)
 
@@ -35,8 +35,8 @@ def block_to_code(
     indent: int = 0,
     skip_op_callstack: bool = True,
 ) -> None:
-    """Print a block, or write it to a file that is open. block_idx, indent: of no meaning, for the
-    text has both.
+    """Print a block, or write it to an open file. block_idx, indent: ignored, because the text has
+    both.
     """
     _write(block.to_string(with_details=not skip_op_callstack), fout)
 
@@ -58,13 +58,15 @@ def delete_ops(block: Block, ops: Iterable[Operator]) -> None:
 
 
 def find_op_by_input_arg(block: Block, arg_name: str) -> int:
-    """The place of the first op of a block that reads a variable of this name; -1 where none does."""
+    """The position of the first op of a block that reads a variable of this name; -1 if there is
+    none.
+    """
     return next((i for i, op in enumerate(block.ops) if arg_name in op.input_arg_names), -1)
 
 
 def find_op_by_output_arg(block: Block, arg_name: str, reverse: bool = False) -> int:
-    """The place of the first op of a block, `reverse`: of the last one, that writes a variable of
-    this name; -1 where none does.
+    """The position of the first op of a block (with `reverse` the last) that writes a variable of
+    this name; -1 if there is none.
     """
     found: list[int] = [i for i, op in enumerate(block.ops) if arg_name in op.output_arg_names]
     return (found[-1] if reverse else found[0]) if found else -1
