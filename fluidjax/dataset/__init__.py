@@ -1,7 +1,7 @@
-"""Readers of data that lies in local files; each module is imported when it is asked for.
+"""Readers of data in local files; each module is imported at its first use.
 
-As ``fluid.dataset`` it has Fluid's DatasetFactory and its kin too, which loaders/slots/datasets.py
-has.
+``fluid.dataset`` also has Fluid's DatasetFactory and its datasets, which are in
+loaders/slots/datasets.py.
 """
 
 from typing import TYPE_CHECKING

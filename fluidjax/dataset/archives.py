@@ -1,4 +1,6 @@
-"""A data set's archive: found, opened, read member by member; nothing is unpacked onto the disk."""
+"""A data set's archive: finds and opens it, and reads it member by member; nothing is unpacked onto
+the disk.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ from urllib.parse import unquote
 from ..errors import FluidValueError
 from .common import find, md5file
 
-WHOLE = 1 << 28  # bytes of a file that is read at once; the largest, of cifar-100, has 155 million
+WHOLE = 1 << 28  # largest file that is read at once; cifar-100 has 155 million bytes
 LINE = 1 << 20  # bytes of a line
 
 
 class Bounded(io.BufferedIOBase):
-    """A file of an archive: a few packed bytes may stand for any number, so no more than this is
-    taken into memory at once.
+    """A file of an archive that is read in bounded pieces, because a few packed bytes may unpack to
+    any number.
     """
 
     def __init__(self, file: IO[bytes] | gzip.GzipFile, where: str) -> None:
@@ -50,8 +52,8 @@ class Bounded(io.BufferedIOBase):
 
 @dataclass(frozen=True)
 class Archive:
-    """A published file: the folder of its data set, its name as downloaded, the MD5 sum that Paddle
-    1.8.5 names.
+    """A published file: the folder of its data set, its name as downloaded, and the MD5 sum that
+    Paddle 1.8.5 gives.
     """
 
     folder: str
@@ -59,14 +61,14 @@ class Archive:
     md5: str
 
     def path(self) -> Path:
-        """Where it is, also under the last part of its name. Raises MissingFileError."""
+        """Its path, also under the last part of its name. Raises MissingFileError."""
         short = unquote(self.name).split("/")[-1]
         return find(self.folder, *dict.fromkeys((self.name, short)), md5=self.md5)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Path]:
-        """The path; what goes wrong with the file meanwhile is a FluidValueError that names it, and
-        both MD5 sums.
+        """The path; an error of the file within the block becomes a FluidValueError with its name
+        and both MD5 sums.
         """
         path = self.path()
         try:
@@ -95,8 +97,7 @@ class Archive:
     @contextlib.contextmanager
     def zip(self) -> Iterator[zipfile.ZipFile]:
         """The archive, open."""
-        # A ZipFile keeps a file that it opened for as long as a member is open: this one is closed
-        # on every path.
+        # A ZipFile keeps its file open while a member is open, so every path closes the member.
         with self.reading() as path, open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             yield archive
 
@@ -104,8 +105,8 @@ class Archive:
         return FluidValueError(f"{self.path()} holds no {what}")
 
     def member(self, archive: tarfile.TarFile, name: str) -> Bounded:
-        """A file within. Raises FluidValueError where there is none of this name, also with or
-        without "./" before.
+        """A file of the archive. Raises FluidValueError if there is none of this name, with or
+        without "./" before it.
         """
         for spelling in (name, name.removeprefix("./"), f"./{name}"):
             with contextlib.suppress(KeyError):
@@ -113,8 +114,8 @@ class Archive:
         raise self.lacks(f"file {name!r}")
 
     def content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> Bounded:
-        """What a member holds. Raises FluidValueError for one that is no file, or a link to
-        something that is not within.
+        """The content of a member. Raises FluidValueError for anything but a file, and for a link
+        to something outside of the archive.
         """
         with contextlib.suppress(KeyError):
             file = archive.extractfile(member)
@@ -125,14 +126,14 @@ class Archive:
     def matching(
         self, archive: tarfile.TarFile, pattern: re.Pattern[str]
     ) -> Iterator[tuple[str, Bounded]]:
-        """The files whose names a pattern fits from their beginning, in the order of the archive."""
+        """The files whose names match a pattern from the beginning, in the order of the archive."""
         for member in archive:
             if pattern.match(member.name):
                 yield member.name, self.content(archive, member)
 
     def text(self, line: bytes, where: str, encoding: str = "utf-8") -> str:
-        """A line as text. Raises FluidValueError, naming file and place, for bytes of another
-        encoding.
+        """A line as text. Raises FluidValueError, which names file and position, for bytes of
+        another encoding.
         """
         try:
             return line.decode(encoding)
@@ -141,7 +142,7 @@ class Archive:
 
     @contextlib.contextmanager
     def open_text(self, path: Path) -> Iterator[IO[str]]:
-        """A file of the unpacked archive. Raises FluidValueError for bytes that are no UTF-8."""
+        """A file of the unpacked archive. Raises FluidValueError for bytes that are not UTF-8."""
         with open(path, encoding="utf-8") as file:
             try:
                 yield file
@@ -149,20 +150,20 @@ class Archive:
                 raise FluidValueError(f"{path} holds no utf-8 text: {error}") from None
 
     def unzipped(self, file: Bounded) -> Bounded:
-        """The content of a gzip file within."""
+        """The content of a gzip file in the archive."""
         return Bounded(gzip.GzipFile(fileobj=file), f"{self.path()}: a file within")
 
     def packed(self, package: zipfile.ZipFile, name: str) -> Bounded:
-        """A file within. Raises what zipfile raises of files that are no zip."""
+        """A file of the archive. Raises zipfile's errors for files that are not zip archives."""
         try:
             return Bounded(package.open(name), f"{self.path()}: {name!r}")
         except RuntimeError as error:
-            # a damaged flag may say that it is encrypted, or packed in a way that Python lacks
+            # a damaged flag may mark it as encrypted, or packed in a way that Python lacks
             raise zipfile.BadZipFile(str(error)) from None
 
 
 def whole_number(text: str, where: str) -> int:
-    """A whole number. Raises FluidValueError that says where there is something else."""
+    """A whole number. Raises FluidValueError, which names the position of anything else."""
     try:
         return int(text)
     except ValueError:

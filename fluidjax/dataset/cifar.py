@@ -1,7 +1,7 @@
 """CIFAR-10 and CIFAR-100: images of 3 * 32 * 32 numbers from 0 to 1 and labels, from the local
 archives of Python batches.
 
-The batches are pickles; they are read without running what they name (saved/pickles.py).
+The batches are pickles; they are read without running any code in them (saved/pickles.py).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _samples(archive: Archive, part: str) -> Iterator[Sample]:
 
 
 def _batch(batch: object, where: str) -> tuple[np.ndarray, list[int]]:
-    """Images and labels. Raises FluidValueError for what is no batch of CIFAR."""
+    """Images and labels. Raises FluidValueError for anything but a batch of CIFAR."""
     if isinstance(batch, dict):
         images, labels = batch.get(b"data"), batch.get(b"labels", batch.get(b"fine_labels"))
         whole = isinstance(labels, list) and all(isinstance(n, int) for n in labels)
@@ -81,19 +81,19 @@ def test100() -> Callable[[], Iterator[Sample]]:
 
 
 def train10(cycle: bool = False) -> Callable[[], Iterator[Sample]]:
-    """A reader of CIFAR-10's training samples: an image [3072] (float32) and its label; cycle: over
-    and over again.
+    """A reader of CIFAR-10's training samples: an image [3072] (float32) and its label; cycle:
+    repeat without end.
     """
     return _reader(CIFAR10, "data_batch", cycle)
 
 
 def test10(cycle: bool = False) -> Callable[[], Iterator[Sample]]:
-    """A reader of CIFAR-10's test samples; cycle: over and over again."""
+    """A reader of CIFAR-10's test samples; cycle: repeat without end."""
     return _reader(CIFAR10, "test_batch", cycle)
 
 
 def fetch() -> None:
-    """See that the files are there. Raises MissingFileError."""
+    """Check that the files exist. Raises MissingFileError."""
     CIFAR10.path(), CIFAR100.path()
 
 

@@ -1,4 +1,4 @@
-"""Where data sets lie: ``~/.cache/paddle/dataset/<name>`` as in Paddle, or below
+"""The location of data sets: ``~/.cache/paddle/dataset/<name>`` as in Paddle, or below
 $PADDLE_DATASET_HOME. Nothing is downloaded.
 """
 
@@ -22,12 +22,12 @@ _AT_IMPORT = DATA_HOME
 
 
 class MissingFileError(FluidError, FileNotFoundError):
-    """A data set's file is not there; the text says which one to put where."""
+    """A data set's file is missing; the text names the file and the folder for it."""
 
 
 def data_home() -> Path:
-    """The folder that holds a folder for each data set: DATA_HOME where a script has set it, else
-    as the environment says now.
+    """The folder with one folder for each data set: DATA_HOME if a script has set it, else from the
+    current environment.
     """
     if DATA_HOME != _AT_IMPORT:
         return Path(DATA_HOME).expanduser()
@@ -40,10 +40,10 @@ def folder(name: str) -> Path:
 
 
 def find(name: str, *spellings: str, md5: str | None = None) -> Path:
-    """A file of a data set, by the first of these names that is there.
+    """A file of a data set, under the first of these names that exists.
 
-    md5: of the published file, for the message. Raises MissingFileError saying where to put it:
-    nothing is downloaded.
+    md5: of the published file, for the message. Raises MissingFileError, which names the folder for
+    it: nothing is downloaded.
     """
     place = folder(name)
     for spelling in spellings:
@@ -65,10 +65,10 @@ def md5file(fname: str | Path) -> str:
 
 
 def download(url: str, module_name: str, md5sum: str, save_name: str | None = None) -> str:
-    """The path of a file that is there already, of this MD5 sum. Raises MissingFileError, and
-    FluidValueError for another sum.
+    """The path of an existing file with this MD5 sum. Raises MissingFileError, and FluidValueError
+    for another sum.
 
-    Its name is `save_name`, or the last part of the URL, which is not asked.
+    Its name is `save_name`, or the last part of the URL, which is not contacted.
     """
     path = find(module_name, save_name or url.split("/")[-1], md5=md5sum)
     found = md5file(path)
@@ -89,7 +89,7 @@ def split(
     """Write a reader's samples into files of `line_count` samples, the first of one more, named by
     ``suffix % number``.
 
-    dumper: writes a list to a file, as pickle.dump and json.dump do. Raises FluidTypeError where it
+    dumper: writes a list to a file, as pickle.dump and json.dump do. Raises FluidTypeError if it
     cannot be called.
     """
     if not callable(dumper):
@@ -120,7 +120,7 @@ def cluster_files_reader(
 
     loader: reads a list from a file that `split` wrote; default one that reads pickles of numbers,
     texts, arrays, and lists, tuples and dicts of these, and refuses all others. Raises
-    FluidTypeError where it cannot be called.
+    FluidTypeError if it cannot be called.
     """
     if not callable(loader):
         raise FluidTypeError(

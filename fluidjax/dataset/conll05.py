@@ -1,8 +1,7 @@
 """CoNLL-2005, semantic roles: a sentence, a verb and the role of each word, from local files: the
 test set and three dictionaries.
 
-Roles are numbered in the order in which their names come; in 1.8.5 the numbers change from process
-to process.
+Roles are numbered in the order of their first use; in 1.8.5 the numbers differ between processes.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _sentence(words: list[str], columns: list[list[str]], where: str) -> Iterato
 
 
 def _labels(roles: Iterable[str], where: str) -> Iterator[str]:
-    """What begins, goes on and ends with brackets, as B-, I- and O."""
+    """Bracketed spans as the labels B-, I- and O."""
     name, within = "O", False
     for role in roles:
         if "(" in role:
@@ -143,7 +142,7 @@ def test() -> Callable[[], Iterator[tuple[Any, ...]]]:
 
 
 def fetch() -> None:
-    """See that the files are there. Raises MissingFileError."""
+    """Check that the files exist. Raises MissingFileError."""
     for file in (WORDS, VERBS, ROLES, EMBEDDING, DATA):
         file.path()
 

@@ -28,7 +28,7 @@ Sample = tuple[Any, int]
 
 
 def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[np.ndarray, int]:
-    """An image [3 * 224 * 224] (float32, less the means of the channels) of its bytes, and the
+    """The image [3 * 224 * 224] (float32, minus the means of the channels) for its bytes, and the
     label.
     """
     image, label = sample
@@ -91,8 +91,8 @@ def train(
     """A reader of ``mapper((bytes of the image, label))`` of the training images, in the order of
     the archive.
 
-    use_xmap: by threads, which read buffered_size samples ahead. cycle: over and over again. Raises
-    MissingFileError, FluidValueError.
+    use_xmap: map in threads, which read buffered_size samples ahead. cycle: repeat without end.
+    Raises MissingFileError, FluidValueError.
     """
     return _reader(TRAIN_FLAG, mapper, buffered_size, use_xmap, cycle)
 
@@ -112,7 +112,7 @@ def valid(
 
 
 def fetch() -> None:
-    """See that the files are there. Raises MissingFileError."""
+    """Check that the files exist. Raises MissingFileError."""
     DATA.path(), LABELS.path(), SETS.path()
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from ..errors import FluidValueError
 from ..saved.files import reading
 
-DEFLATED = 1032  # bytes that one of a gzip file can stand for, at most
-MAX_RANK = 64  # NumPy's
+DEFLATED = 1032  # bytes that one byte of a gzip file can unpack to, at most
+MAX_RANK = 64  # NumPy's limit
 
 # the third byte of the magic number
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -32,8 +32,8 @@ MNIST = {
 def read_idx(path: str | Path) -> np.ndarray:
     """The array in an IDX file, in the machine's byte order.
 
-    The header is read first, so that no more is unpacked than it names. Raises FluidValueError,
-    naming the file, if it is not there, is no IDX file, or is cut short or too long.
+    The header is read first, so that no more is unpacked than it announces. Raises FluidValueError,
+    which names the file, if it is missing, not an IDX file, or too short or too long.
     """
     try:
         with reading(path) as file:
@@ -50,7 +50,7 @@ def read_idx(path: str | Path) -> np.ndarray:
 
 
 def parse_idx(data: bytes, name: str = "data") -> np.ndarray:
-    """The array in the bytes of an IDX file; `name` stands in the errors (FluidValueError)."""
+    """The array in the bytes of an IDX file; `name` is used in errors (FluidValueError)."""
     return _parsed(io.BytesIO(data), name, len(data))
 
 
@@ -83,7 +83,7 @@ def _parsed(file: IO[bytes] | gzip.GzipFile, name: str, most: int) -> np.ndarray
         )
     try:
         return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
-    except ValueError as error:  # a size of 0 beside such that no array can have
+    except ValueError as error:  # a size of 0 beside one that no array can have
         raise FluidValueError(f"{name} has the shape {list(shape)}: {error}") from None
 
 

@@ -37,7 +37,7 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> np.ndarray:
 
 
 def load_image(file: str, is_color: bool = True) -> np.ndarray:
-    """The image in a file. Raises FluidValueError for a file that is not there or holds none."""
+    """The image in a file. Raises FluidValueError for a missing file or one without an image."""
     try:
         return load_image_bytes(Path(file).read_bytes(), is_color)
     except OSError as error:
@@ -76,8 +76,8 @@ def center_crop(im: np.ndarray, size: int, is_color: bool = True) -> np.ndarray:
 
 
 def random_crop(im: np.ndarray, size: int, is_color: bool = True) -> np.ndarray:
-    """A square of this size, drawn by ``numpy.random``. Raises FluidValueError for an image that is
-    smaller.
+    """A square of this size at a position from ``numpy.random``. Raises FluidValueError for an
+    image that is smaller.
     """
     height, width = im.shape[:2]
     if min(height, width) < size:
@@ -99,10 +99,10 @@ def simple_transform(
     is_color: bool = True,
     mean: Any = None,
 ) -> np.ndarray:
-    """Resized, cropped and channels first, float32, less `mean` (of each channel, or an image).
+    """The image resized, cropped and channels first, float32, minus `mean` (of each channel, or an
+    image).
 
-    is_train: the crop is drawn, and whether the image is flipped; else it is the middle. Both by
-    ``numpy.random``.
+    is_train: crop and flip at random, by ``numpy.random``; else crop the middle.
     """
     im = resize_short(im, resize_size)
     if is_train:
@@ -138,8 +138,8 @@ def batch_images_from_tar(
     """Write the labelled images of an archive as pickles of {"label": [...], "data": [bytes, ...]},
     and return the file that lists them.
 
-    They lie in the folder ``data_file_batch/dataset_name`` and are not written again where that is
-    there. Raises FluidValueError for what is no archive.
+    They are in the folder ``data_file_batch/dataset_name`` and are not written again if it exists.
+    Raises FluidValueError for anything but an archive.
     """
     folder = Path(f"{data_file}_batch") / dataset_name
     listed = folder.with_name(f"{dataset_name}.txt")

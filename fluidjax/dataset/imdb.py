@@ -20,7 +20,7 @@ Sample = tuple[list[int], int]
 
 
 def tokenize(pattern: re.Pattern[str]) -> Iterator[list[bytes]]:
-    """The words of each text whose name a pattern fits, in the order of the archive: lower case,
+    """The words of each text whose name matches a pattern, in the order of the archive: lower case,
     without punctuation.
     """
     with ARCHIVE.tar() as tar:
@@ -32,7 +32,7 @@ def build_dict(pattern: re.Pattern[str], cutoff: int) -> dict[Any, int]:
     """Numbers for the words (bytes) that occur more than `cutoff` times: the most frequent first,
     ties by their bytes; then "<unk>".
 
-    Raises MissingFileError, and FluidValueError for a damaged archive or where no word is left.
+    Raises MissingFileError, and FluidValueError for a damaged archive or if no word is left.
     """
     counts = Counter(word for words in tokenize(pattern) for word in words)
     kept = sorted((-n, word) for word, n in counts.items() if n > cutoff)
@@ -61,13 +61,13 @@ def _reader(part: str, word_idx: Mapping[Any, int]) -> Callable[[], Iterator[Sam
 
 def train(word_idx: Mapping[Any, int]) -> Callable[[], Iterator[Sample]]:
     """A reader of the training samples: the numbers of a review's words, and 0 (positive) or 1. All
-    are read now.
+    are read at this call.
     """
     return _reader("train", word_idx)
 
 
 def test(word_idx: Mapping[Any, int]) -> Callable[[], Iterator[Sample]]:
-    """A reader of the test samples. All are read now."""
+    """A reader of the test samples. All are read at this call."""
     return _reader("test", word_idx)
 
 
@@ -77,7 +77,7 @@ def word_dict() -> dict[Any, int]:
 
 
 def fetch() -> None:
-    """See that the file is there. Raises MissingFileError."""
+    """Check that the file exists. Raises MissingFileError."""
     ARCHIVE.path()
 
 

@@ -16,7 +16,7 @@ _TRAIN, _TEST = "./simple-examples/data/ptb.train.txt", "./simple-examples/data/
 
 
 class DataType:
-    """What a reader gives."""
+    """The form of a reader's samples."""
 
     NGRAM = 1
     SEQ = 2
@@ -99,7 +99,7 @@ def test(
 
 
 def fetch() -> None:
-    """See that the file is there. Raises MissingFileError."""
+    """Check that the file exists. Raises MissingFileError."""
     ARCHIVE.path()
 
 

@@ -1,5 +1,5 @@
-"""Tables of numbers in MATLAB's files (level 5): SciPy's reader goes down with the process at some
-damaged ones.
+"""Tables of numbers in MATLAB's files (level 5). SciPy's reader crashes the process on some damaged
+files.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _CLASSES = {
 }
 _MATRIX, _PACKED = 14, 15
 _COMPLEX = 0x800
-_MOST = 1 << 26  # bytes of a table that is unpacked
+_MOST = 1 << 26  # largest table that is unpacked, in bytes
 
 
 def table(data: bytes, name: str) -> np.ndarray:
-    """The table of this name. Raises ValueError where there is none, or it is something else than
-    real numbers.
+    """The table of this name. Raises ValueError if there is none, or if it is not a table of real
+    numbers.
     """
     order = {b"IM": "<", b"MI": ">"}.get(data[126:128])
     if order is None:
@@ -61,11 +61,11 @@ def table(data: bytes, name: str) -> np.ndarray:
 
 
 def _elements(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
-    """What elements hold, and their types, one after another."""
+    """The data and types of elements, one after another."""
     at = 0
     while at + 8 <= len(data):
         kind, size = struct.unpack_from(order + "II", data, at)
-        if kind >> 16:  # four bytes or less stand beside the type
+        if kind >> 16:  # four bytes or less are stored beside the type
             kind, size, begin, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
         else:
             begin = at + 8

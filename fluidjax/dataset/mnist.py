@@ -12,7 +12,7 @@ import numpy as np
 from . import idx
 from .common import find
 
-# of the published files: images, labels
+# MD5 sums of the published files: images, labels
 MD5 = {
     "train": ("f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432"),
     "test": ("9fb629c4189551a2d022fa330f9573f3", "ec29112dd5afa0611ce80d1b7f02629c"),
@@ -22,7 +22,7 @@ Sample = tuple[np.ndarray, int]
 
 
 def _reader(part: str) -> Callable[[], Iterator[Sample]]:
-    # both files are looked for when the reader is made, and read when it is used
+    # the reader's constructor looks for both files; its use reads them
     places = _places(part)
 
     def reader() -> Iterator[Sample]:
@@ -60,7 +60,7 @@ def test() -> Callable[[], Iterator[Sample]]:
 
 
 def fetch() -> None:
-    """See that the files are there. Raises MissingFileError."""
+    """Check that the files exist. Raises MissingFileError."""
     _places("train"), _places("test")
 
 

@@ -1,7 +1,7 @@
 """MovieLens 1M: a user, a movie and a rating from -3 to 5, from the local archive.
 
-Words of titles and categories are numbered in the order in which they come; in 1.8.5 the numbers
-change from process to process.
+Words of titles and categories are numbered in the order of their first use; in 1.8.5 the numbers
+differ between processes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class MovieInfo:
 
 @dataclass(eq=False)
 class UserInfo:
-    """A user. age: the place in age_table."""
+    """A user. age: the index in age_table."""
 
     index: int
     is_male: bool
@@ -56,7 +56,7 @@ class UserInfo:
     job_id: int
 
     def value(self) -> list[int]:
-        """[number, 0 for a man and 1 for a woman, place of the age, number of the job]."""
+        """[number, 0 for a man and 1 for a woman, index of the age, number of the job]."""
         return [self.index, 0 if self.is_male else 1, self.age, self.job_id]
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class _Meta:
 
 
 def _fields(name: str, count: int) -> Iterator[tuple[list[str], str]]:
-    """The fields of each line of a file within, and where that is."""
+    """The fields of each line of a file in the archive, and the line's position."""
     with ARCHIVE.zip() as package:
         if name not in package.namelist():
             raise ARCHIVE.lacks(f"file {name!r}")
@@ -150,8 +150,8 @@ def train(rand_seed: int = 0, test_ratio: float = 0.1) -> Callable[[], Iterator[
     """A reader of the training ratings: [user, gender, age, job, movie, categories, words of the
     title, [rating]].
 
-    Which ratings are for training and which for testing is drawn from rand_seed. Raises
-    MissingFileError, FluidValueError.
+    rand_seed decides which ratings are for training and which for testing. Raises MissingFileError,
+    FluidValueError.
     """
     ARCHIVE.path()
     return lambda: _reader(False, rand_seed, test_ratio)
@@ -199,7 +199,7 @@ def movie_info() -> dict[int, MovieInfo]:
 
 
 def fetch() -> None:
-    """See that the file is there. Raises MissingFileError."""
+    """Check that the file exists. Raises MissingFileError."""
     ARCHIVE.path()
 
 

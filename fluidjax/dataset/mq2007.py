@@ -1,4 +1,4 @@
-"""LETOR's MQ2007: queries, documents as 46 numbers, and how well they fit; from the local files of
+"""LETOR's MQ2007: queries, documents as 46 numbers, and relevance scores; from the local files of
 the unpacked archive.
 """
 
@@ -21,7 +21,7 @@ _PARTS = 48  # the score, the query, 46 features
 
 
 class Query:
-    """A document for a query: how well it fits, and its features."""
+    """A document for a query: its relevance, and its features."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Query:
 
 
 class QueryList:
-    """The documents of one query. Raises FluidValueError for documents of another one."""
+    """The documents of one query. Raises FluidValueError for documents of another query."""
 
     def __init__(self, querylist: list[Query] | None = None) -> None:
         self.query_id = -1
@@ -58,7 +58,7 @@ class QueryList:
         return self.querylist[i]
 
     def ranked(self) -> QueryList:
-        """Itself, sorted: those that fit best come first, ties as they were."""
+        """Itself, sorted by relevance, the best first; ties keep their order."""
         self.querylist.sort(key=lambda query: -query.relevance_score)
         return self
 
@@ -96,8 +96,8 @@ def gen_point(querylist: Queries) -> Iterator[tuple[int, np.ndarray]]:
 def gen_pair(
     querylist: Queries, partial_order: str = "full"
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """([1], features of the better, features of the worse) of each two documents that fit
-    differently well.
+    """([1], features of the better, features of the worse) for each pair of documents of different
+    relevance.
     """
     found = _ranked(querylist)
     for i, better in enumerate(found):
@@ -116,20 +116,20 @@ def gen_list(querylist: Queries) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def query_filter(querylists: Iterable[QueryList]) -> list[QueryList]:
-    """The queries with a document that fits."""
+    """The queries with a relevant document."""
     return [found for found in querylists if sum(query.relevance_score for query in found) != 0]
 
 
 def load_from_text(filepath: str, shuffle: bool = False, fill_missing: int = -1) -> list[QueryList]:
     """The queries of a file below the data set's folder, such as "MQ2007/MQ2007/Fold1/train.txt".
 
-    A line is ``score qid:query 1:feature ... 46:feature #comment``. Raises FluidValueError, naming
-    file and line, for another one.
+    A line is ``score qid:query 1:feature ... 46:feature #comment``. Raises FluidValueError, which
+    names file and line, for any other line.
     """
     try:
         path = find(ARCHIVE.folder, filepath)
     except FileNotFoundError as error:
-        if ARCHIVE.path():  # where it is not there either, its own error says so
+        if ARCHIVE.path():  # if it is missing there too, its own error names it
             raise FluidValueError(
                 f"{error}; unpack {ARCHIVE.path().name} there, which Python cannot"
             ) from None
@@ -171,7 +171,7 @@ def _reader(
     for queries in query_filter(load_from_text(filepath, shuffle, fill_missing)):
         if format == "pairwise":
             yield from gen_pair(queries)
-        else:  # one of each query, as in 1.8.5
+        else:  # one for each query, as in 1.8.5
             yield next(made[format](queries))
 
 

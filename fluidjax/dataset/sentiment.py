@@ -23,7 +23,7 @@ Sample = tuple[list[int], int]
 
 @cache
 def _reviews(path: Path, changed: int) -> dict[str, tuple[list[str], ...]]:
-    """The words of each review of a kind, "neg" and "pos", by the names of the files."""
+    """The words of each review of the kinds "neg" and "pos", by the names of the files."""
     with ARCHIVE.zip() as package:
         names = sorted(name for name in package.namelist() if _REVIEW.match(name))
         texts = {
@@ -44,13 +44,13 @@ def _all() -> dict[str, tuple[list[str], ...]]:
 
 
 def get_word_dict() -> list[tuple[str, int]]:
-    """(word, number), the most frequent words first, ties in the order in which they come."""
+    """(word, number), the most frequent words first, ties in the order of their first use."""
     counts = Counter(word for reviews in _all().values() for words in reviews for word in words)
     return [(word, i) for i, word in enumerate(sorted(counts, key=lambda w: -counts[w]))]
 
 
 def load_sentiment_data() -> list[Sample]:
-    """The numbers of each review's words, and 0 or 1; a negative and a positive one in turn."""
+    """The numbers of each review's words, and 0 or 1; negative and positive reviews alternate."""
     numbers, reviews = dict(get_word_dict()), _all()
     try:
         pairs = zip(reviews["neg"], reviews["pos"], strict=False)
@@ -61,7 +61,7 @@ def load_sentiment_data() -> list[Sample]:
         ]
     except KeyError as error:
         raise FluidValueError(
-            f"{ARCHIVE.path()}: the word {error.args[0]!r} occurs with capital letters alone"
+            f"{ARCHIVE.path()}: the word {error.args[0]!r} occurs only with capital letters"
         ) from None
 
 
@@ -76,7 +76,7 @@ def test() -> Iterator[Sample]:
 
 
 def fetch() -> None:
-    """See that the file is there. Raises MissingFileError."""
+    """Check that the file exists. Raises MissingFileError."""
     ARCHIVE.path()
 
 

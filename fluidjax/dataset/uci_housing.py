@@ -38,7 +38,8 @@ def load_data(filename: str | Path) -> tuple[np.ndarray, np.ndarray]:
     """(train, test) rows of 14 numbers (float64), each feature as (value - mean) / (maximum -
     minimum) over all rows.
 
-    Raises FluidValueError, naming the file, if it does not hold rows of 14 numbers apart by blanks.
+    Raises FluidValueError, which names the file, if it does not hold rows of 14 numbers separated
+    by blanks.
     """
     path = Path(filename)
     try:
@@ -105,7 +106,7 @@ def predict_reader() -> tuple[np.ndarray]:
 
 
 def fetch() -> None:
-    """See that the file is there. Raises MissingFileError."""
+    """Check that the file exists. Raises MissingFileError."""
     _path()
 
 

@@ -68,7 +68,7 @@ def train() -> Callable[[], Iterator[Sample]]:
 
 
 def test() -> Callable[[], Iterator[Sample]]:
-    """A reader of the images for training alone, which 1.8.5 calls so."""
+    """A reader of only the training images, which 1.8.5 calls the test part."""
     return _reader("train")
 
 

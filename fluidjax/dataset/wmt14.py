@@ -55,8 +55,8 @@ def train(dict_size: int) -> Callable[[], Iterator[Sample]]:
     """A reader of training pairs: a source sentence with its marks, the target after a start mark,
     the target before an end mark.
 
-    Pairs with more than 80 words are left out. dict_size: how many words have numbers; others are
-    2.
+    Pairs with more than 80 words are left out. dict_size: the number of words with numbers; other
+    words are 2.
     """
     return _reader("train/train", dict_size)
 
@@ -83,7 +83,7 @@ def get_dict(
 
 
 def fetch() -> None:
-    """See that the file is there. Raises MissingFileError."""
+    """Check that the file exists. Raises MissingFileError."""
     ARCHIVE.path()
 
 

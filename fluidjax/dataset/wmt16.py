@@ -1,8 +1,8 @@
 """WMT16's multimodal pairs, English and German: sentences as numbers of words, from the local
 archive.
 
-The dictionaries are made of the training pairs each time they are needed and kept in memory; 1.8.5
-writes them beside the archive.
+The dictionaries are made from the training pairs at each use and kept in memory; 1.8.5 writes them
+beside the archive.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _pairs(name: str) -> Iterator[list[str]]:
 
 @cache
 def _words(path: Path, changed: int, lang: str) -> list[str]:
-    """The marks, and the words of a language by frequency; ties in the order in which they come."""
+    """The marks, and the words of a language by frequency; ties in the order of their first use."""
     counts = Counter(
         w for pair in _pairs("wmt16/train") for w in pair[0 if lang == "en" else 1].split()
     )
@@ -114,7 +114,7 @@ def get_dict(lang: str, dict_size: int, reverse: bool = False) -> dict[int, str]
 
 
 def fetch() -> None:
-    """See that the file is there. Raises MissingFileError."""
+    """Check that the file exists. Raises MissingFileError."""
     ARCHIVE.path()
 
 

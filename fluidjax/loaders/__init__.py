@@ -1,1 +1,1 @@
-"""How batches get to a program: readers and their decorators, loaders, and where a reader stands."""
+"""Feeds batches to a program: readers and their decorators, loaders, and positions of readers."""

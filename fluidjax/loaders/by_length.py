@@ -1,4 +1,6 @@
-"""Batches of samples of like length, so that little is padded and few sizes are compiled."""
+"""Batches of samples of similar length, so that there is little padding and few sizes are
+compiled.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ def batch_by_length(
     """A reader of lists of `batch_size` samples, sorted by length within every `window` batches of
     samples.
 
-    length: how long a sample is; default the number of entries of its first field. Samples of one
-    length keep their order. The batches of a window come in random order, so that training does not
-    see short ones first; what that is in pass n depends on `seed` and n alone (the pass of the
+    length: gives the length of a sample; default the number of entries of its first field. Samples
+    of equal length keep their order. The batches of a window come in random order, so that training
+    does not see short ones first. The order in pass n depends only on `seed` and n (the pass of the
     DataLoader or resumable reader around it, else counted here), and without a seed on Python's
-    ``random``. drop_last: leave a shorter last batch of the pass out. Raises FluidTypeError,
-    FluidValueError for arguments that do not fit, and for going on in the middle of a pass without
+    ``random``. drop_last: leave out a shorter last batch of the pass. Raises FluidTypeError,
+    FluidValueError for arguments that do not fit, and for resuming in the middle of a pass without
     a seed.
     """
     if not callable(reader):
@@ -46,8 +48,8 @@ def batch_by_length(
         now = reading_pass.get()
         if seed is None and now is not None and now.skip:
             raise FluidValueError(
-                "batches in random order cannot go on in the middle of a pass without a seed, since"
-                " they would come in another one; give batch_by_length a seed"
+                "batches in random order cannot resume in the middle of a pass without a seed, "
+                "because their order would change; give batch_by_length a seed"
             )
         number = next(counter) if now is None else now.epoch
         draw = random.shuffle if seed is None else random.Random(f"{seed} {number}").shuffle
@@ -64,14 +66,14 @@ def batch_by_length(
 
 
 def _entries(sample: Any) -> int:
-    """How many entries the first field has. Raises FluidTypeError for a number."""
+    """The number of entries of the first field. Raises FluidTypeError for a number."""
     first = sample[0] if isinstance(sample, tuple | list) and sample else sample
     try:
         return len(first)
     except TypeError:
         raise FluidTypeError(
-            "batch_by_length measures the first field of a sample, which is a single number here;"
-            " say by length= what is long"
+            "batch_by_length measures the first field of a sample, which is a single number here; "
+            "pass length=, a function that gives the length"
         ) from None
 
 

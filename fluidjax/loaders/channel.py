@@ -1,6 +1,4 @@
-"""A bounded queue between one thread that produces and one that consumes; either end may stop the
-other.
-"""
+"""A bounded queue between a producing and a consuming thread; either end may stop the other."""
 
 from __future__ import annotations
 
@@ -13,15 +11,15 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 from weakref import WeakSet
 
-_LOOK = 1.0  # seconds after which a waiting consumer looks whether there was a Ctrl-C
+_LOOK = 1.0  # seconds between a waiting consumer's checks for Ctrl-C
 _PATIENCE = 5.0  # seconds that a consumer waits for the producing thread to end
 
 
 class Channel:
     """Items in order, at most `capacity` at a time (0: any number).
 
-    The producer calls put, then finish; the consumer calls get until it gives no item, and close
-    when it has enough.
+    The producer calls put, then finish; the consumer calls get until there is no more item, and
+    close to stop early.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -45,19 +43,19 @@ class Channel:
             return True
 
     def finish(self, error: BaseException | None = None) -> None:
-        """No more items come; `error` is raised in the consumer after those that wait."""
+        """Announce the end; `error` is raised in the consumer after the waiting items."""
         with self._changed:
             self._done, self._error = True, error
             self._changed.notify_all()
 
     def get(self) -> tuple[Any, bool]:
-        """The next item and True, or None and False at the end. Raises what the producer raised."""
+        """The next item and True, or None and False at the end. Raises the producer's error."""
         with self._changed:
             while not self._changed.wait_for(
                 lambda: self._items or self._done or self._closed, _LOOK
             ):
-                # a Ctrl-C that came in another thread, or just before the wait, does not wake this
-                # one
+                # a Ctrl-C that came in another thread, or just before the wait, does not end this
+                # wait
                 pass
             if self._items:
                 item = self._items.popleft()
@@ -68,7 +66,7 @@ class Channel:
             return None, False
 
     def close(self) -> None:
-        """The consumer wants no more: waiting items are dropped, the producer's next put gives
+        """Stop the consumer: waiting items are dropped, and the producer's next put returns
         False.
         """
         with self._changed:
@@ -81,8 +79,8 @@ class Background:
     """Iterates over ``source()`` in a thread, ahead of the consumer by at most `capacity` items.
 
     Iterating yields the items; an exception of the source is raised after them, with its traceback.
-    close, or the end of the iteration, stops the thread and closes the source. interrupt: called
-    then, to end what the source may be waiting for.
+    close, or the end of the iteration, stops the thread and closes the source. interrupt: called at
+    that time, to end a wait of the source.
     """
 
     def __init__(
@@ -94,7 +92,7 @@ class Background:
     ) -> None:
         self._channel, self._interrupt = Channel(capacity), interrupt
         self._closed = False
-        # the thread reads as part of whatever its consumer is doing
+        # the thread reads in the context of its consumer
         context = contextvars.copy_context()
         self._thread = threading.Thread(
             target=context.run, args=(_produce, source, self._channel), name=name, daemon=True
@@ -117,11 +115,11 @@ class Background:
             self.close()
 
     def close(self) -> None:
-        """Stop the thread; waits a few seconds for a source that is busy, which then ends by
+        """Stop the thread. This waits a few seconds for a busy source, which then ends by
         itself.
         """
         if self._closed:
-            return  # also when the interpreter goes down and a loop is left open
+            return  # also at interpreter shutdown with an open loop
         self._closed = True
         self._channel.close()
         if self._interrupt is not None:
@@ -150,7 +148,7 @@ _running: WeakSet[Background] = WeakSet()
 
 @atexit.register
 def _stop_all() -> None:
-    """No thread may still call into JAX while the interpreter goes down."""
+    """Stop all threads, because none may call into JAX during interpreter shutdown."""
     for background in list(_running):
         background.close()
 

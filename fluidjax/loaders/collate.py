@@ -1,4 +1,4 @@
-"""default_collate_fn: samples of a data set become a batch of arrays."""
+"""default_collate_fn: turns samples of a data set into a batch of arrays."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
     """A list of samples as a sample of arrays with a new first dimension: arrays and numbers
     stacked, texts kept as a list.
 
-    Samples that are dicts or sequences are taken apart, field by field. Raises FluidValueError for
-    an empty batch and for samples of other lengths, keys or shapes than the first, FluidTypeError
-    for what is none of these.
+    Samples that are dicts or sequences are collated field by field. Raises FluidValueError for an
+    empty batch and for samples with other lengths, keys or shapes than the first, FluidTypeError
+    for other types.
     """
     if not batch:
         raise FluidValueError("default_collate_fn: a batch has one sample at least")

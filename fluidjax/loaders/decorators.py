@@ -1,5 +1,5 @@
 """Readers: functions without arguments that return an iterable of samples, and functions that make
-new ones of them.
+new readers from them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Reader = Callable[[], Iterable[Any]]
 
 @dataclass(frozen=True)
 class ReaderPass:
-    """One pass over a reader that knows its position: its number, and how many batches it leaves
-    out at the beginning.
+    """One pass over a reader that knows its position: its number, and the number of batches that it
+    skips at the beginning.
     """
 
     epoch: int
     skip: int = 0
 
 
-# The pass that a reader is read for; threads of ours that read ahead see the one of their consumer.
+# The pass that a reader is read for; our threads that read ahead inherit their consumer's.
 reading_pass: ContextVar[ReaderPass | None] = ContextVar("reading_pass", default=None)
 
 
@@ -38,7 +38,7 @@ class ComposeNotAligned(FluidValueError):
 
 
 def cache(reader: Reader) -> Reader:
-    """A reader that keeps all samples of `reader`, which is read once, now."""
+    """A reader that keeps all samples of `reader`, which is read once, at this call."""
     samples = tuple(_checked("cache", reader)())
 
     def cached() -> Iterator[Any]:
@@ -48,7 +48,9 @@ def cache(reader: Reader) -> Reader:
 
 
 def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
-    """A reader of ``func(a, b, ...)``, a sample from each reader; it ends with the shortest."""
+    """A reader of ``func(a, b, ...)`` on one sample from each reader; it ends with the shortest
+    reader.
+    """
     for r in readers:
         _checked("map_readers", r)
 
@@ -61,9 +63,9 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
 def shuffle(reader: Reader, buf_size: int, seed: int | None = None) -> Reader:
     """A reader that shuffles blocks of `buf_size` samples.
 
-    seed: None uses Python's ``random``. A number makes the order of pass n depend on it and
-    on n alone, so that a run can go on from a checkpoint in the middle of a pass: n is the pass of
-    the DataLoader or resumable reader around it, else counted here. Without a seed going on raises
+    seed: None uses Python's ``random``. With a number the order of pass n depends only on it and n,
+    so that a run can resume from a checkpoint in the middle of a pass: n is the pass of the
+    DataLoader or resumable reader around it, else counted here. Without a seed resuming raises
     FluidValueError.
     """
     _checked("shuffle", reader)
@@ -101,10 +103,10 @@ def chain(*readers: Reader) -> Reader:
 
 
 def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
-    """A reader of tuples: a sample from each reader, tuples among them spread out.
+    """A reader of tuples of one sample from each reader; samples that are tuples are flattened.
 
-    Readers of different lengths raise ComposeNotAligned, or with check_alignment=False end with the
-    shortest.
+    Readers of different lengths raise ComposeNotAligned or, with check_alignment=False, end with
+    the shortest.
     """
     for r in readers:
         _checked("compose", r)
@@ -133,8 +135,7 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
 def buffered(reader: Reader, size: int) -> Reader:
     """A reader whose samples a background thread reads, up to `size` ahead (0: any number).
 
-    What `reader` raises is raised where its samples are used; the thread ends when they are used no
-    more.
+    Errors of `reader` are raised in the consumer; the thread ends when the consumer stops.
     """
     _checked("buffered", reader)
 
@@ -162,11 +163,10 @@ def xmap_readers(
     order: bool = False,
 ) -> Reader:
     """A reader of ``mapper(sample)``, computed by `process_num` threads, with `buffer_size` samples
-    under way.
+    in progress.
 
-    order: keep the samples' order; otherwise they come as they are ready. What the mapper or the
-    reader raises is raised where the samples are used. Raises FluidValueError unless both numbers
-    are positive.
+    order: keep the samples' order; otherwise they come as they are ready. Errors of the mapper or
+    the reader are raised in the consumer. Raises FluidValueError unless both numbers are positive.
     """
     _checked("xmap_readers", reader)
     for what, value in (("process_num", process_num), ("buffer_size", buffer_size)):
@@ -188,8 +188,8 @@ def xmap_readers(
 def _in_pool(
     pool: ThreadPoolExecutor, mapper: Any, samples: Iterable[Any], ahead: int, order: bool
 ) -> Iterator[Any]:
-    """Results of the mapper, at most `ahead` of them under way. What is in force here is in force
-    in the pool's threads.
+    """Results of the mapper, with at most `ahead` of them in progress. The pool's threads inherit
+    the context.
     """
     running: deque[Future[Any]] = deque()
     for sample in samples:
@@ -201,7 +201,7 @@ def _in_pool(
 
 
 def _take(running: deque[Future[Any]], order: bool) -> Any:
-    """The result of the oldest future, or of any that is ready; it is removed."""
+    """Remove and return the result of the oldest future, or of any that is ready."""
     future = running[0] if order else next(iter(wait(running, return_when=FIRST_COMPLETED).done))
     running.remove(future)
     return future.result()
@@ -213,11 +213,11 @@ def multiprocess_reader(
     """A reader of the samples of several readers, each in a process of its own, which is forked and
     ends with the iteration.
 
-    use_pipe: a sample of each reader in turn, tuples as lists, as in 1.8.5; False: they come as
-    they are ready. queue_size: accepted as in Fluid; a reader waits when a pipe's worth of its
-    samples has not been taken. What a reader raises is the cause of a FluidValueError where its
-    samples are used, and has the process's traceback as its own. Raises FluidTypeError for no list
-    of readers, FluidValueError for a sample that is None.
+    use_pipe: one sample of each reader in turn, with tuples as lists, as in 1.8.5; False: samples
+    come as they are ready. queue_size: accepted as in Fluid; a reader waits when its pipe is full.
+    An error of a reader is the cause of a FluidValueError in the consumer, with the traceback of
+    the process. Raises FluidTypeError for anything but a list of readers, FluidValueError for a
+    sample that is None.
     """
     if not isinstance(readers, list) or not readers:
         raise FluidTypeError(

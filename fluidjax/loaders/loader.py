@@ -1,5 +1,5 @@
-"""DataLoader: batches of a Python generator, checked and put on the device by a background
-thread.
+"""DataLoader: batches of a Python generator, which a background thread checks and copies to the
+device.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Feed = dict[str, Any]
 
 
 def _given(reader: Source) -> Iterator[Any]:
-    """What a user's reader gives. Raises ReaderError, from what it raises."""
+    """The items of a user's reader. Raises ReaderError with the reader's error as its cause."""
     try:
         yield from reader()
     except (FluidError, EOFException):
@@ -54,18 +54,18 @@ def _given(reader: Source) -> Iterator[Any]:
 
 
 class GeneratorLoader(OwnIteration, Positioned):
-    """What DataLoader.from_generator returns: set a generator, then iterate, or start and run the
-    program.
+    """The result of DataLoader.from_generator: set a generator, then iterate, or start it and run
+    the program.
 
-    Iterating (``for data in loader():``) yields what Executor.run takes as feed: a list with one
-    dict of LoDTensors for each place, which are read as arrays too; with return_list, lists of them
-    in its place. Each iteration calls the generator anew, in a thread that is up to `capacity`
-    batches ahead; leaving the loop stops it. What the generator raises is the cause of a
-    ReaderError (an EnforceNotMet) in the loop. Dtypes, shapes and ranges (labels, ids) are checked
-    on the host before the transfer: FeedError.
+    Iterating (``for data in loader():``) yields feeds for Executor.run: a list with one dict of
+    LoDTensors for each place, which are arrays too; with return_list, lists instead of dicts. Each
+    iteration calls the generator again, in a thread that is up to `capacity` batches ahead; leaving
+    the loop stops it. An error of the generator is the cause of a ReaderError (an EnforceNotMet) in
+    the loop. Dtypes, shapes and ranges (labels, ids) are checked on the host before the transfer:
+    FeedError.
 
-    ``position`` tells the pass and how many of its batches were handed out; ``resume(position)``
-    has the next pass begin there (docs/checkpoints.md).
+    ``position`` is the pass and the number of its batches so far; ``resume(position)`` makes the
+    next pass begin there (docs/checkpoints.md).
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class GeneratorLoader(OwnIteration, Positioned):
         self._running: Background | None = None
         self._pass = ReaderPass(0)
         if not iterable:
-            # Executor.run asks them for the feed
+            # Executor.run asks these loaders for the feed
             self._program.update_info(readers=(*self._program.info.readers, self))
 
     @property
@@ -111,7 +111,7 @@ class GeneratorLoader(OwnIteration, Positioned):
     def _program(self) -> Program:
         return self._feed_list[0].block.program
 
-    # -- where the batches come from ---------------------------------------------------------------
+    # -- sources of batches ------------------------------------------------------------------------
 
     def set_sample_generator(
         self, reader: Source, batch_size: int, drop_last: bool = True, places: Any = None, sort_window: int = 0,
@@ -120,10 +120,10 @@ class GeneratorLoader(OwnIteration, Positioned):
         """`reader` yields samples (a tuple with a field for each variable); `batch_size` of them
         make a batch.
 
-        drop_last: leave a shorter last batch out. places: a place or a list of them; needed where
-        the loader is iterated over. Samples are converted as by DataFeeder. sort_window: so many
-        batches of samples at a time are sorted by the length of their first field, and come in an
-        order that sort_seed decides (``reader.batch_by_length``); 0: none.
+        drop_last: leave out a shorter last batch. places: a place or a list of them; required if
+        the loader is iterated over. Samples are converted as by DataFeeder. sort_window: sort so
+        many batches of samples at a time by the length of their first field, and yield them in an
+        order that sort_seed decides (``reader.batch_by_length``); 0: do not sort.
         """
         if sort_window:
             return self.set_sample_list_generator(
@@ -176,8 +176,8 @@ class GeneratorLoader(OwnIteration, Positioned):
         return self
 
     def _rules(self) -> list[FeedRule]:
-        """What each variable must look like, with the ranges that the program's ops expect
-        by now.
+        """The rules of each variable, with the ranges that the program's ops expect at this
+        time.
         """
         desc = self._program.desc
         bounds = ranges(desc, tuple(op for block in desc.blocks for op in block.ops))
@@ -223,11 +223,11 @@ class GeneratorLoader(OwnIteration, Positioned):
         return context.run(lambda: Background(lambda: items, self._capacity, "fluidjax-loader"))
 
     def groups(self) -> Iterator[list[Any]]:
-        """The batches of a pass as iterating gives them, made in the caller's thread."""
+        """The batches of a pass in the form that iterating yields, made in the caller's thread."""
         return self._placed(self._ready(), 0)
 
     def _placed(self, source: Source, skip: int) -> Iterator[list[Any]]:
-        """Groups of a feed for each place, on its device; without the first `skip`."""
+        """Groups of a feed for each place, on its device; the first `skip` are left out."""
         devices = [place.device() for place in self._places]
         group: list[Feed] = []
         for feed in _after(skip * len(devices), source):
@@ -239,14 +239,14 @@ class GeneratorLoader(OwnIteration, Positioned):
             yield self._shown(group)
 
     def _put(self, feed: Feed, device: Any) -> Feed:
-        """The feed on the device, copied, so that the generator may fill its arrays anew;
-        LoDTensors wait for the executor.
+        """The feed copied to the device, so that the generator may reuse its arrays; the executor
+        transfers LoDTensors.
         """
         if not self._to_device:
             return feed
         with jax.enable_x64(True):
-            # A copy of our own: on the CPU a transfer may go on reading the generator's array after
-            # it returns.
+            # A copy of our own: on the CPU a transfer may still read the generator's array after it
+            # returns.
             return {
                 n: v if isinstance(v, LoDTensor) else jax.device_put(np.array(v), device)
                 for n, v in feed.items()
@@ -283,7 +283,7 @@ class GeneratorLoader(OwnIteration, Positioned):
             self._running = None
 
     def _reset(self) -> None:
-        """Stop reading, also in an iteration of the loader's own: reset() of either kind of
+        """Stop reading, also in an iteration of the loader itself: reset() of either kind of
         loader.
         """
         iterator, self._iterator = self._iterator, None
@@ -301,12 +301,12 @@ class GeneratorLoader(OwnIteration, Positioned):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables that it gives values."""
+        """The variables that it feeds."""
         return tuple(v.name for v in self._feed_list)
 
     @property
     def drops_last(self) -> bool:
-        """Whether last batches that are too few for the devices are left out."""
+        """Whether last batches are left out if they are fewer than the devices."""
         return self._drop_last
 
     def next_feed(self) -> Feed:
@@ -327,14 +327,12 @@ class GeneratorLoader(OwnIteration, Positioned):
 
 
 def _after(count: int, source: Source) -> Iterator[Any]:
-    """What a source gives after the first so many. The source is called when the first is asked
-    for.
-    """
+    """The items of a source after the first `skip`. The source is called at the first access."""
     yield from islice(source(), count, None)
 
 
 def _checked_batch(rules: Sequence[FeedRule], arrays: Any) -> Feed:
-    """The arrays by name. Raises FeedError for what does not fit."""
+    """The arrays by name. Raises FeedError for arrays that do not fit."""
     names = ", ".join(repr(rule.name) for rule in rules)
     if isinstance(arrays, Mapping) or not isinstance(arrays, tuple | list):
         raise FeedError(
@@ -345,8 +343,7 @@ def _checked_batch(rules: Sequence[FeedRule], arrays: Any) -> Feed:
             f"a batch holds {len(arrays)} arrays, but the feed_list has {len(rules)} variables:"
             f" {names}"
         )
-    # a device array that has a range to keep comes to the host for it; this is the background
-    # thread
+    # a device array with a range is copied to the host to be checked; this is the background thread
     return {
         rule.name: rule(
             np.asarray(value) if rule.ranges and isinstance(value, jax.Array) else value
@@ -359,18 +356,18 @@ class DataLoader(SampleLoader):
     """Batches of a data set's samples, one pass for each iteration; `from_generator` and
     `from_dataset` make other loaders.
 
-    dataset: a paddle.io.Dataset or IterableDataset. feed_list: the variables that a sample's fields
-    are for; their dtypes, shapes and ranges are checked. places: default the first device; of
-    several each gets a batch. return_list: lists of arrays instead of dicts. batch_sampler: lists
-    of numbers of samples, in the place of batch_size, shuffle and drop_last. collate_fn: makes a
-    list of arrays of a list of samples; default one array for each field. num_workers: processes
-    that read and collate; they are forked and end with the iteration. use_buffer_reader: put
-    batches on the device ahead of their use. use_shared_memory: accepted as in Fluid. timeout:
-    seconds after which a batch that a worker does not give is a TimeoutError; 0: none.
-    worker_init_fn: is called with the number of each worker in it.
+    dataset: a paddle.io.Dataset or IterableDataset. feed_list: the variables of a sample's fields;
+    their dtypes, shapes and ranges are checked. places: default the first device; if there are
+    several, each gets a batch. return_list: lists of arrays instead of dicts. batch_sampler: lists
+    of numbers of samples, in place of batch_size, shuffle and drop_last. collate_fn: makes a list
+    of arrays from a list of samples; default one array for each field. num_workers: processes that
+    read and collate; they are forked and end with the iteration. use_buffer_reader: copy batches to
+    the device before their use. use_shared_memory: accepted as in Fluid. timeout: seconds to wait
+    for a worker's batch before a TimeoutError; 0: no limit. worker_init_fn: called in each worker
+    with its number.
 
-    Raises FluidTypeError, FluidValueError for arguments that do not fit; the iteration what the
-    data set raises, with the worker's traceback as its cause, and WorkerDied.
+    Raises FluidTypeError, FluidValueError for arguments that do not fit. The iteration raises the
+    data set's errors, with the worker's traceback as their cause, and WorkerDied.
     """
 
     def __init__(
@@ -396,11 +393,11 @@ class DataLoader(SampleLoader):
     ) -> GeneratorLoader:
         """A loader for these fed variables.
 
-        capacity: how many batches to prefetch. use_double_buffer: put them on the device ahead of
-        their use; otherwise they stay NumPy arrays. iterable: iterate over the loader; False:
-        start() it and run the program without feed. return_list: yield lists instead of dicts.
-        use_multiprocess: as in Fluid without meaning for static programs. drop_last: with several
-        places, leave out last batches that are too few.
+        capacity: the number of batches to prefetch. use_double_buffer: copy them to the device
+        before their use; otherwise they stay NumPy arrays. iterable: iterate over the loader;
+        False: start() it and run the program without feed. return_list: yield lists instead of
+        dicts. use_multiprocess: no effect for static programs, as in Fluid. drop_last: with several
+        places, leave out last batches that are fewer than the places.
 
         Raises FluidValueError without feed_list or capacity.
         """
@@ -410,12 +407,11 @@ class DataLoader(SampleLoader):
 
     @staticmethod
     def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> DatasetLoader:
-        """A loader of the batches of a dataset of files, which DatasetFactory().create_dataset
-        made.
+        """A loader of the batches of a dataset of files from DatasetFactory().create_dataset.
 
-        places: a place, or a list of them, for each of which a batch is given. drop_last: leave out
-        what is too little for a batch, or for all places. Raises FluidTypeError for another
-        dataset.
+        places: a place, or a list of them; each gets a batch. drop_last: leave out an incomplete
+        last batch, or last batches that are fewer than the places. Raises FluidTypeError for
+        another dataset.
         """
         from .slots.loader import DatasetLoader
 

@@ -1,4 +1,4 @@
-"""Loaders that are iterators of themselves too, as Fluid's are: ``next(loader)``."""
+"""Loaders that are also their own iterators, as in Fluid: ``next(loader)``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class OwnIteration:
-    """An iterable whose ``next`` goes on with an iteration of its own."""
+    """An iterable whose ``next`` continues an iteration of its own."""
 
     _iterator: Iterator[list[Any]] | None = None
 
@@ -15,7 +15,7 @@ class OwnIteration:
         raise NotImplementedError
 
     def __next__(self) -> list[Any]:
-        """The next batch of an iteration of the loader's own, which begins with the first call."""
+        """The next batch of the loader's own iteration, which begins with the first call."""
         if self._iterator is None:
             self._iterator = iter(self)
         try:

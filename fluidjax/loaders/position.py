@@ -1,5 +1,5 @@
-"""Where a reader of batches stands, so that a checkpoint can tell and a restarted run goes on from
-there.
+"""The position of a reader of batches, which a checkpoint saves and a restarted run resumes
+from.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .decorators import Reader, ReaderPass, reading_pass
 
 @dataclass(frozen=True)
 class Position:
-    """`batches` batches of pass number `epoch` (from 0) have been handed out."""
+    """`batches` batches of pass number `epoch` (from 0) have been read."""
 
     epoch: int = 0
     batches: int = 0
@@ -30,34 +30,33 @@ class Position:
 
 
 class Positioned:
-    """What knows its position: the passes over it are counted, and the batches of the one under
-    way.
+    """A reader that counts its passes, and the batches of the current pass.
 
-    A pass begins with an iteration and ends with its last batch, or where the next iteration begins
-    (which is the one that is counted from then on). A batch counts as soon as it is handed out.
+    A pass begins with an iteration and ends with its last batch, or when the next iteration begins.
+    A batch counts as soon as the consumer gets it.
     """
 
     def __init__(self) -> None:
         self._position = Position()
-        self._skip = 0  # batches that the next pass leaves out
+        self._skip = 0  # batches that the next pass skips
         self._fresh = True  # no pass of this number has begun
 
     @property
     def position(self) -> Position:
-        """The pass and how many of its batches were handed out."""
+        """The pass and the number of its batches so far."""
         return self._position
 
     @property
     def epoch(self) -> int:
-        """The number of the pass that is under way or comes next, from 0."""
+        """The number of the current or next pass, from 0."""
         return self._position.epoch
 
     def resume(self, position: Position) -> None:
-        """Let the next iteration begin there: the earlier batches of that pass are read and left
-        out.
+        """Make the next iteration begin at this position: the earlier batches of that pass are read
+        and skipped.
 
-        Raises FluidTypeError for anything but a Position. What a source does that is not the same
-        in every pass of that number (a shuffle without a seed) cannot go on: fluidjax's own shuffle
+        Raises FluidTypeError for anything but a Position. A source that does not repeat itself in a
+        pass of the same number (a shuffle without a seed) cannot resume: fluidjax's own shuffle
         then raises FluidValueError.
         """
         if not isinstance(position, Position):
@@ -67,7 +66,7 @@ class Positioned:
     def _begin(self) -> ReaderPass:
         """The pass that begins now."""
         skip, self._skip = self._skip, 0
-        if not self._fresh:  # the pass before was left early
+        if not self._fresh:  # the last pass was left early
             self._position = Position(self._position.epoch + 1)
         self._fresh = False
         return ReaderPass(self._position.epoch, skip)
@@ -89,7 +88,7 @@ class ResumableReader(Positioned):
         self._reader = reader
 
     def __call__(self) -> Iterator[Any]:
-        if reading_pass.get() is not None:  # what reads this one counts its passes itself
+        if reading_pass.get() is not None:  # the reader around this one counts its passes itself
             yield from self._reader()
             return
         now = self._begin()
@@ -107,10 +106,10 @@ class ResumableReader(Positioned):
 def resumable(reader: Reader) -> ResumableReader:
     """A reader of the same items that knows its position, to be saved in a checkpoint.
 
-    Its ``epoch`` and ``position`` tell where it stands, and ``resume(position)`` has the next pass
-    begin there. Wrap the outermost reader, whose items are batches:
+    ``epoch`` and ``position`` are its current position, and ``resume(position)`` makes the next
+    pass begin there. Wrap the outermost reader, whose items are batches:
     ``resumable(paddle.batch(fluid.io.shuffle(train, 500, seed=1), 32))``. A DataLoader needs no
-    wrapping. Raises FluidTypeError for what is no reader.
+    wrapping. Raises FluidTypeError for anything but a reader.
     """
     if not callable(reader):
         raise FluidTypeError(

@@ -1,7 +1,7 @@
 """Worker processes of readers and loaders. They are forked, so that they can run any function, and
 they end with the process that started them.
 
-A worker runs the user's Python and NumPy, and nothing of JAX, whose threads do not survive a fork.
+A worker runs the user's Python and NumPy, but not JAX, whose threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ import numpy as np
 from ..base.interrupts import uninterrupted
 from ..errors import FluidError, FluidValueError
 
-_LARGE = 1 << 14  # bytes of an array from which on it is not copied into a message
-_PATIENCE = 5.0  # seconds after which a worker looks whether its parent is still there
+_LARGE = 1 << 14  # bytes of an array: a larger one is not copied into a message
+_PATIENCE = 5.0  # seconds between a worker's checks that its parent still exists
 
 
 class WorkerDied(FluidError, RuntimeError):
-    """A worker process ended without a word."""
+    """A worker process ended without an error message."""
 
 
 class WorkerTraceback(Exception):
-    """Where in a worker an exception was raised; the cause of the one that its parent raises."""
+    """The traceback of an exception in a worker; the cause of the exception in its parent."""
 
 
 class Worker:
     """A forked process that runs ``work(sender)``; the parent sends and receives through ``take``.
 
-    Raises FluidValueError where processes cannot be forked.
+    Raises FluidValueError if processes cannot be forked.
     """
 
     def __init__(self, work: Callable[[Sender], None], name: str) -> None:
@@ -55,7 +55,7 @@ class Worker:
             target=_run, args=(work, theirs, os.getpid()), name=name, daemon=True
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that threads are not forked along; see above
+            warnings.simplefilter("ignore")  # that threads are not copied by a fork; see above
             self._process.start()
         theirs.close()
 
@@ -64,20 +64,20 @@ class Worker:
         return self._process.pid
 
     def send(self, value: Any) -> None:
-        """Hand a value to the worker. Where it has ended `take` tells why, after what it sent
-        before.
+        """Send a value to the worker. If it has ended, `take` raises the reason after its last
+        messages.
         """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._mine.send(value)
 
     def take(self, timeout: float | None = None) -> Any:
-        """What the worker sends next. Raises what the worker raised, WorkerDied, and TimeoutError
-        after `timeout` seconds.
+        """The worker's next message. Raises the worker's error, WorkerDied, and TimeoutError after
+        `timeout` seconds.
         """
         heard = wait([self._mine, self._process.sentinel], timeout)
         if not heard:
             raise TimeoutError(f"{self.name} gave nothing for {timeout} seconds")
-        # it ends; what it sent before still comes
+        # it ends; its earlier messages still come
         if self._mine not in heard and not self._mine.poll(_PATIENCE):
             raise self._died()
         try:
@@ -97,11 +97,11 @@ class Worker:
         )
 
     def ends(self) -> tuple[Any, Any]:
-        """What is ready when it has sent something, and when it has ended."""
+        """Objects that are ready when the worker has sent something, or has ended."""
         return self._mine, self._process.sentinel
 
     def close(self) -> None:
-        """End the process and give back what belonged to it."""
+        """End the process and release its resources."""
         self._process.kill()
         self._mine.close()
         self._process.join()
@@ -109,7 +109,7 @@ class Worker:
 
 
 def how_it_ended(code: int | None) -> str:
-    """In words what the exit status of a process says; None: there is none."""
+    """The exit status of a process in words; None if there is none."""
     return (
         "is gone"
         if code is None
@@ -122,34 +122,32 @@ def how_it_ended(code: int | None) -> str:
 
 
 def ready(workers: Sequence[Worker]) -> list[Worker]:
-    """Those workers that have sent something or have ended; waits for the first."""
+    """The workers that have sent something or have ended; waits for the first."""
     ends = {end: worker for worker in workers for end in worker.ends()}
     return list(dict.fromkeys(ends[end] for end in wait(list(ends))))
 
 
 def start(workers: list[Worker], work: Callable[[Sender], None], name: str) -> None:
-    """Add a worker to those that `close_all` ends; Ctrl-C comes before or after it is among
-    them.
-    """
+    """Add a worker to those that `close_all` ends. Ctrl-C comes before or after the addition."""
     with uninterrupted():
         workers.append(Worker(work, name))
 
 
 def close_all(workers: Sequence[Worker]) -> None:
-    """End the processes, all of them: Ctrl-C waits."""
+    """End all the processes; Ctrl-C is held back."""
     with uninterrupted():
         for worker in workers:
             worker.close()
 
 
 class Sender:
-    """A worker's end: what it gives to its parent."""
+    """A worker's end of the connection to its parent."""
 
     def __init__(self, connection: Connection, parent: int) -> None:
         self._connection, self._parent = connection, parent
 
     def send(self, value: Any) -> None:
-        large: list[memoryview] = []  # what is in them goes as it is, without a copy
+        large: list[memoryview] = []  # array data is sent without a copy
 
         def stays(buffer: pickle.PickleBuffer) -> bool:
             raw = buffer.raw()
@@ -164,7 +162,7 @@ class Sender:
         try:
             data = pickle.dumps(("error", (error, text)))
             pickle.loads(data)
-        except Exception:  # of an exception that cannot be sent, the text is
+        except Exception:  # for an exception that cannot be sent, send its text
             data = pickle.dumps(("error", (RuntimeError(f"{type(error).__name__}: {error}"), text)))
         self._send(data, ())
 
@@ -176,7 +174,7 @@ class Sender:
                 raw = raw[os.write(self._connection.fileno(), raw) :]
 
     def receive(self) -> Any:
-        """What the parent sends next. Ends the process where the parent is gone."""
+        """The parent's next message. Ends the process if the parent is gone."""
         while not self._connection.poll(_PATIENCE):
             if os.getppid() != self._parent:
                 os._exit(1)
@@ -184,8 +182,8 @@ class Sender:
 
 
 def _received(connection: Connection) -> Any:
-    """What a Sender sent, a fork of this very process; large arrays in it are read to where they
-    stay. Raises EOFError at its end.
+    """A Sender's message, received in the process that was forked; large arrays are read into their
+    final memory. Raises EOFError at the end.
     """
     sizes = array("q", connection.recv_bytes())
     data = connection.recv_bytes()
@@ -205,14 +203,14 @@ def _filled(descriptor: int, size: int) -> np.ndarray:
 
 
 def _run(work: Callable[[Sender], None], connection: Connection, parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gc.freeze()  # what the parent made, arrays on devices among it, is not for a worker to free
+    gc.freeze()  # a worker must not free the parent's objects, such as arrays on devices
     sender = Sender(connection, parent)
     try:
         work(sender)
     except (BrokenPipeError, ConnectionResetError, EOFError):
-        pass  # nobody listens any more
+        pass  # the parent does not listen any more
     except BaseException as error:
         sender.fail(error)
 

@@ -1,5 +1,5 @@
-"""Batches of a data set's samples, by worker processes or without: what DataLoader(dataset, ...)
-is.
+"""Batches of a data set's samples, with or without worker processes: the loader of
+DataLoader(dataset, ...).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .processes import Sender, Worker, close_all, start
 from .samples import BatchSampler, Dataset, IterableDataset
 
 Collate = Callable[[list[Any]], Any]
-_AHEAD = 2  # batches under way in each worker
+_AHEAD = 2  # batches in progress in each worker
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """Which worker of how many this process is, and its data set."""
+    """The number of this worker process, the number of workers, and the data set."""
 
     id: int
     num_workers: int
@@ -36,13 +36,13 @@ _this: WorkerInfo | None = None  # set in a worker
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Which worker this is; None in a process that is none."""
+    """The current worker; None outside of worker processes."""
     return _this
 
 
 def fields_of(samples: list[Any]) -> list[np.ndarray]:
-    """A batch: for each field of the samples an array of them, with a new first dimension. Raises
-    FluidValueError for other shapes.
+    """A batch: one array for each field of the samples, with a new first dimension. Raises
+    FluidValueError for unequal shapes.
     """
     rows = [[sample] if isinstance(sample, np.ndarray) else list(sample) for sample in samples]
     if len({len(row) for row in rows}) > 1:
@@ -61,7 +61,7 @@ def fields_of(samples: list[Any]) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class Plan:
-    """How batches are made, here or in workers."""
+    """How batches are made, in this process or in workers."""
 
     dataset: Any
     sampler: Any
@@ -84,7 +84,7 @@ class Plan:
                 yield self.collate(batch)
 
     def work(self, sender: Sender, number: int) -> None:
-        """In a worker: for each thing that is asked for a batch, and whether there is one."""
+        """In a worker: answer each request with a batch, and whether there is one."""
         global _this
         _this = WorkerInfo(number, self.workers, self.dataset)
         if self.init is not None:
@@ -99,7 +99,7 @@ class Plan:
                 sender.send((batch is not None, batch))
 
     def gathered(self, workers: Sequence[Worker]) -> Iterator[Any]:
-        """The batches of the workers, in the order in which they were asked for."""
+        """The workers' batches, in the order of the requests."""
         asked: deque[Worker] = deque()
         wanted = iter(self.sampler) if self.sampler is not None else itertools.repeat(None)
         turn, done = itertools.cycle(workers), set[Worker]()
@@ -120,7 +120,7 @@ class Plan:
 
 
 class SampleLoader:
-    """What iterating over a data set gives: batches for each place. See DataLoader."""
+    """The iteration over a data set: batches for each place. See DataLoader."""
 
     def __init__(
         self, dataset: Any, feed_list: Any, places: Any, return_list: bool, batch_sampler: Any, batch_size: int, shuffle: bool,
@@ -164,15 +164,15 @@ class SampleLoader:
         self._loader, self._buffer = loader, use_buffer_reader
 
     def __len__(self) -> int:
-        """How many batches a pass has. Raises FluidTypeError for an IterableDataset."""
+        """The number of batches of a pass. Raises FluidTypeError for an IterableDataset."""
         return len(self.dataset) if self.batch_sampler is None else len(self.batch_sampler)
 
     def __call__(self) -> Iterator[Any]:
         return iter(self)
 
     def __iter__(self) -> Iterator[Any]:
-        """Each batch as Executor.run takes it: a list with a dict for each place; with return_list
-        lists of arrays in its place.
+        """Each batch as a feed for Executor.run: a list with a dict for each place; with
+        return_list, lists of arrays instead.
         """
         if not self.num_workers:
             with contextlib.closing(
@@ -186,15 +186,15 @@ class SampleLoader:
                 work = functools.partial(self._plan.work, number=number)
                 start(workers, work, f"worker {number} of the DataLoader")
             alone = self.return_list and len(self._places) == 1
-            # they are ahead; no thread stands between
+            # workers read ahead, so no further thread is needed
             for group in self._groups(lambda: self._plan.gathered(workers)):
                 yield group[0] if alone else group  # as in 1.8.5
         finally:
             close_all(workers)
 
     def _groups(self, batches: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-        """A batch for each place, checked and on the device where variables are known; without
-        groups that are too small.
+        """A batch for each place, checked and on the device if variables are known; groups that are
+        too small are left out.
         """
         if self.feed_list:
             loader = self._loader(self.feed_list, _AHEAD, self._buffer, True, self.return_list)
@@ -206,12 +206,12 @@ class SampleLoader:
 
 
 def _sampler(dataset: Any, given: Any, batch_size: int, shuffle: bool, drop_last: bool) -> Any:
-    """What numbers samples; None for a data set to iterate over."""
+    """The sampler of sample numbers; None for a data set to iterate over."""
     if isinstance(dataset, IterableDataset):
         if given is not None or shuffle:
             raise FluidValueError(
-                "an IterableDataset comes in its own order; batch_sampler and shuffle have no"
-                " meaning for it"
+                "an IterableDataset has its own order; batch_sampler and shuffle have no effect on "
+                "it"
             )
         if type(batch_size) is not int or batch_size <= 0:
             raise FluidValueError(
@@ -222,8 +222,8 @@ def _sampler(dataset: Any, given: Any, batch_size: int, shuffle: bool, drop_last
         return BatchSampler(dataset, shuffle=shuffle, batch_size=batch_size, drop_last=drop_last)
     if (batch_size, shuffle, drop_last) != (1, False, False):
         raise FluidValueError(
-            "a batch_sampler says batch_size, shuffle and drop_last itself; do not give them"
-            " beside it"
+            "a batch_sampler has its own batch_size, shuffle and drop_last; do not pass them as "
+            "well"
         )
     return given
 

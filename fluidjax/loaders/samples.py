@@ -1,4 +1,4 @@
-"""Data sets with an index, or to iterate over, and how their samples are put into batches."""
+"""Data sets with an index or to iterate over, and samplers that form batches of their samples."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Samples one after another: override ``__iter__``. Each worker iterates over all;
-    ``get_worker_info`` tells which one it is.
+    """Samples one after another: override ``__iter__``. Each worker iterates over all samples;
+    ``get_worker_info`` gives the worker's number.
     """
 
     def __iter__(self) -> Iterator[Any]:
@@ -42,16 +42,16 @@ class IterableDataset(Dataset):
 
     def __len__(self) -> int:
         raise FluidTypeError(
-            f"{type(self).__name__} is an IterableDataset, whose length nobody knows"
+            f"{type(self).__name__} is an IterableDataset, whose length is unknown"
         )
 
 
 class BatchSampler:
     """Lists of the numbers of samples.
 
-    dataset: its samples are numbered; or indices: a list of numbers. shuffle: in another order in
-    each pass, drawn by ``numpy.random``. drop_last: leave out a last batch that is too short.
-    Raises FluidTypeError, FluidValueError for arguments that do not fit.
+    dataset: its samples are numbered; or indices: a list of numbers. shuffle: use another order in
+    each pass, by ``numpy.random``. drop_last: leave out a shorter last batch. Raises
+    FluidTypeError, FluidValueError for arguments that do not fit.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class BatchSampler:
                 yield batch
 
     def __len__(self) -> int:
-        """How many batches a pass has."""
+        """The number of batches of a pass."""
         return (
             len(self.indices) + (0 if self.drop_last else self.batch_size - 1)
         ) // self.batch_size

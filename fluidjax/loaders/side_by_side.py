@@ -1,4 +1,4 @@
-"""Readers that run in processes of their own, beside each other."""
+"""Readers that run in parallel, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Reader = Callable[[], Iterable[Any]]
 
 
 def in_turn(readers: Sequence[Reader], fair: bool) -> Iterator[Any]:
-    """The samples of all readers. fair: one of each in turn, tuples as lists; else as they are
-    ready.
+    """The samples of all readers. fair: one from each reader in turn, with tuples as lists; else in
+    the order in which they are ready.
     """
     workers: list[Worker] = []
     try:
@@ -34,8 +34,8 @@ def in_turn(readers: Sequence[Reader], fair: bool) -> Iterator[Any]:
 
 
 def _taken(worker: Worker) -> tuple[bool, Any]:
-    """What a reader gives next. Raises FluidValueError, as Paddle a ValueError, from what it
-    raises.
+    """The next sample of a reader. Raises FluidValueError (Paddle raises a ValueError) with the
+    reader's error as its cause.
     """
     try:
         found: tuple[bool, Any] = worker.take()

@@ -200,7 +200,7 @@ def test_training_from_files(folder, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1 2 1 0.5 1 0\n1 3 1 0.25 1 0 77\n", r"f:8: too long: '77' stands behind the last slot"),
+        ("1 2 1 0.5 1 0\n1 3 1 0.25 1 0 77\n", r"f:8: too long: '77' is behind the last slot"),
         ("1 3 1 0.25\n", r"f:7: too short: slot 'y' is missing"),
         (
             "0 1 0.25 1 0\n",

@@ -58,7 +58,7 @@ def test_the_order_follows_from_the_seed_and_the_pass() -> None:
     without = resumable(batch_by_length(reader, 2))
     without.resume(Position(0, 1))
     with pytest.raises(
-        FluidValueError, match="cannot go on in the middle of a pass without a seed"
+        FluidValueError, match="cannot resume in the middle of a pass without a seed"
     ):
         list(without())
 

@@ -138,7 +138,7 @@ def test_samplers():
     for call in (lambda: Dataset()[0], lambda: len(Dataset()), lambda: iter(IterableDataset())):
         with pytest.raises(NotImplementedError, match=r"Dataset has no __\w+__"):
             call()
-    with pytest.raises(FluidTypeError, match="whose length nobody knows"):
+    with pytest.raises(FluidTypeError, match="whose length is unknown"):
         len(DataLoader(Stream(), return_list=True))
 
 
@@ -201,7 +201,7 @@ class Ragged(Samples):
         ({"return_list": True, "num_workers": -1}, "numbers from 0"),
         (
             {"return_list": True, "batch_sampler": BatchSampler(indices=[0]), "shuffle": True},
-            "do not give them beside it",
+            "do not pass them as well",
         ),
         ({"dataset": Stream(), "return_list": True, "shuffle": True}, "its own order"),
         ({"dataset": Stream(), "return_list": True, "batch_size": 0}, "positive"),

@@ -1,3 +1,3 @@
-"""Files of slots: lines of text that hold, for each variable, how many values there are and then
-the values.
+"""Files of slots: lines of text that hold, for each variable, the number of its values and then the
+values.
 """

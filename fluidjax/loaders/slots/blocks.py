@@ -8,9 +8,9 @@ from typing import Any
 
 from ...errors import FluidValueError
 
-# bytes that are read, and parsed, at once: what is made of them stays in the caches
+# bytes that are read and parsed at once; their results stay in the caches
 _BLOCK = 1 << 19
-_OTHER = {  # how files begin that hold no plain text, and what to do with them
+_OTHER = {  # the first bytes of files that are not plain text, and the advice for each
     b"\x1f\x8b": "compressed by gzip; let its name end in .gz",
     b"BZh": "compressed by bzip2; read it by set_pipe_command('bunzip2')",
     b"\xfd7zXZ": "compressed by xz; read it by set_pipe_command('xz -d')",
@@ -23,12 +23,12 @@ _OTHER = {  # how files begin that hold no plain text, and what to do with them
 
 
 class Blocks:
-    """Iterating yields whole lines, as many as a block has, and the number of the first.
+    """Iterating yields the whole lines of a block, and the number of the first.
 
-    stream: has readinto. path: for messages. number, left: the line that the stream stands at, and
-    what was read of it before; they go on as it is read, so that another one may go on from there.
-    Raises FluidValueError for what cannot be read, and for a stream that begins as one of another
-    format or encoding does.
+    stream: has readinto. path: for messages. number, left: the current line of the stream, and the
+    part of it that was read already; they are updated while reading, so that another reader can
+    continue. Raises FluidValueError if the stream cannot be read, or begins like a file of another
+    format or encoding.
     """
 
     def __init__(self, stream: Any, path: str, number: int = 1, left: bytes = b"") -> None:
@@ -54,7 +54,7 @@ class Blocks:
         return b"".join(parts)
 
     def _read(self) -> bytearray:
-        """As many bytes as a block has, fewer at the end."""
+        """The bytes of one block; fewer at the end."""
         block, count = bytearray(_BLOCK), 0
         try:
             with memoryview(block) as free:

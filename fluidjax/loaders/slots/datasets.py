@@ -1,5 +1,5 @@
-"""DatasetFactory and what it makes: data sets of files of slots, that Executor.train_from_dataset
-runs a program over.
+"""DatasetFactory and its datasets of files of slots, over which Executor.train_from_dataset runs a
+program.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from .lines import Slot, parse
 from .parsers import Parser, parsers
 from .records import Records, in_batches, joined
 
-_AHEAD = 4  # blocks of a file that are parsed before they are asked for
+_AHEAD = 4  # blocks of a file that are parsed ahead
 _HERE = 4  # blocks of the first file that are parsed here while a process starts
-_BATCHES = 8  # that are made before they are asked for
+_BATCHES = 8  # batches that are made ahead
 _NONE = Records((), np.zeros((0, 1), np.int64))  # no samples
 _KINDS = {VarType.FP32: "float", VarType.INT64: "uint64"}
 
 
 class DatasetBase:
-    """Files of lines of slots, and how batches are made of them.
+    """Files of lines of slots, and the settings of their batches.
 
     Each line is a sample. It holds, for each variable in turn, the number of its values and then
-    the values. A variable with a lod_level takes any number of them, as a LoDTensor of shape
-    [values, 1]; another one as many as its shape says.
+    the values. A variable with a lod_level takes any number of values, as a LoDTensor of shape
+    [values, 1]; any other variable takes the number that its shape gives.
     """
 
     def __init__(self, name: str) -> None:
@@ -54,15 +54,15 @@ class DatasetBase:
         """A shell command that reads a file on its standard input and writes lines of slots;
         default "cat".
 
-        It runs once for each file, is shown on stderr before, and gets the environment of this
-        process.
+        It runs once for each file, is shown on stderr before it runs, and gets the environment of
+        this process.
         """
         if not isinstance(pipe_command, str) or not pipe_command.strip():
             raise FluidTypeError(f"set_pipe_command takes a shell command, not {pipe_command!r}")
         self.proto_desc.pipe_command = pipe_command
 
     def set_batch_size(self, batch_size: int) -> None:
-        """How many samples a batch has; the last of a pass may have fewer. Default 32."""
+        """The number of samples of a batch; the last batch of a pass may have fewer. Default 32."""
         if (
             isinstance(batch_size, bool)
             or not isinstance(batch_size, int | np.integer)
@@ -74,8 +74,8 @@ class DatasetBase:
         self.proto_desc.batch_size = int(batch_size)
 
     def set_thread(self, thread_num: int) -> None:
-        """How many files are read at the same time; their order stays. Training is one step after
-        another all the same.
+        """The number of files that are read at the same time; their order stays. Training still
+        runs one step after another.
         """
         if isinstance(thread_num, bool) or not isinstance(thread_num, int | np.integer):
             raise FluidTypeError(f"set_thread takes a whole number, not {thread_num!r}")
@@ -90,8 +90,8 @@ class DatasetBase:
     def set_use_var(self, var_list: Sequence[Variable]) -> None:
         """The variables that the slots of a line are for, in order, of dtype float32 or int64.
 
-        Raises FluidTypeError for other than variables, FluidValueError for another dtype or a shape
-        with several unknown sizes.
+        Raises FluidTypeError for anything but variables, FluidValueError for another dtype or a
+        shape with several unknown sizes.
         """
         slots = self.proto_desc.multi_slot_desc.slots
         if not isinstance(var_list, Iterable) or isinstance(var_list, str | Variable):
@@ -121,8 +121,8 @@ class DatasetBase:
         )
 
     def set_download_cmd(self, download_cmd: str) -> None:
-        """How Paddle fetches files from elsewhere; kept, and without effect: files are read from
-        local folders.
+        """Paddle's command for fetching remote files; kept without effect, because files are read
+        from local folders.
         """
         if not isinstance(download_cmd, str):
             raise FluidTypeError(f"set_download_cmd takes a shell command, not {download_cmd!r}")
@@ -130,13 +130,13 @@ class DatasetBase:
 
     def set_rank_offset(self, rank_offset: str) -> None:
         """The name, in the description, of a variable that Paddle fills for samples merged by page
-        views; without effect.
+        views; no effect.
         """
         self.proto_desc.rank_offset = rank_offset
 
     def set_pv_batch_size(self, pv_batch_size: int) -> None:
-        """How many page views a batch has, in the description; without effect, for samples are not
-        merged by page views.
+        """The number of page views of a batch, in the description; no effect, because samples are
+        not merged by page views.
         """
         self.proto_desc.pv_batch_size = pv_batch_size
 
@@ -144,21 +144,21 @@ class DatasetBase:
         """The text of the description: slots, batch size, pipe command."""
         return proto.shown(self.proto_desc)
 
-    # -- for those who run programs over it --------------------------------------------------------
+    # -- for the runners of programs ---------------------------------------------------------------
 
     def feeds(self, commands: Commands | None = None) -> Iterator[Feed]:
-        """A pass: for each batch what Executor.run takes as feed. Raises FluidValueError for what
-        is wrong in the files.
+        """A pass: a feed for Executor.run for each batch. Raises FluidValueError for errors in the
+        files.
 
-        commands: knows the pipe commands that run.
+        commands: keeps track of the running pipe commands.
         """
         slots = self._slots()
         for batch in in_batches(self._parts(commands or Commands()), self.proto_desc.batch_size):
             yield feed_of(batch, slots, self._rooms)
 
     def ahead(self) -> Background:
-        """A pass whose batches a thread makes ahead. When it is closed, pipe commands end too, also
-        those that write nothing.
+        """A pass whose batches a thread makes ahead. Closing it also ends pipe commands, even if
+        they write nothing.
         """
         commands = Commands()
         return Background(lambda: self.feeds(commands), _BATCHES, "fluidjax-dataset", commands.end)
@@ -179,7 +179,9 @@ class DatasetBase:
         ]
 
     def _read(self, commands: Commands) -> Iterator[Records]:
-        """What the files hold, file after file; as many as there are threads are read ahead."""
+        """The contents of the files, one file after another; as many files as there are threads are
+        read ahead.
+        """
         if not self.filelist:
             return  # nothing is read, as in 1.8.5
         slots, command = self._slots(used=False), self.proto_desc.pipe_command or AS_IT_IS
@@ -219,8 +221,8 @@ def _parsed(
     parser: Parser | None,
     here: int,
 ) -> Iterator[Records]:
-    """What a file holds. parser: the process that parses it, but for so many blocks at its begin:
-    meanwhile the process starts.
+    """The contents of a file. parser: the process that parses it, except the first blocks, which
+    are parsed here while the process starts.
     """
     as_it_is = command.strip() == AS_IT_IS
     shown_name, compressed = (
@@ -241,7 +243,7 @@ def _parsed(
 
 
 class QueueDataset(DatasetBase):
-    """A dataset whose files are read anew in every pass, in order. Made by DatasetFactory."""
+    """A dataset whose files are read again in every pass, in order. Made by DatasetFactory."""
 
     feed = "MultiSlotDataFeed"
 
@@ -252,14 +254,14 @@ class QueueDataset(DatasetBase):
         return self._read(commands)
 
     def local_shuffle(self) -> NoReturn:
-        """Not for what is not in memory. Raises NotImplementedError."""
+        """Not supported for a dataset that is not in memory. Raises NotImplementedError."""
         raise NotImplementedError(
             f"a {type(self).__name__} is read in the order of its files; an InMemoryDataset can be"
             " shuffled"
         )
 
     def global_shuffle(self, fleet: Any = None) -> NoReturn:
-        """Not for what is not in memory. Raises NotImplementedError."""
+        """Not supported for a dataset that is not in memory. Raises NotImplementedError."""
         self.local_shuffle()
 
 
@@ -273,8 +275,8 @@ class InMemoryDataset(DatasetBase):
     """A dataset that is read once, by load_into_memory, and may be shuffled. Made by
     DatasetFactory.
 
-    As in 1.8.5 zeros among the values of a slot that is not dense are left out, and a sample that
-    has no others gets one.
+    As in 1.8.5, zeros among the values of a slot that is not dense are left out, and a sample with
+    only zeros keeps one.
     """
 
     def __init__(self) -> None:
@@ -292,27 +294,27 @@ class InMemoryDataset(DatasetBase):
         self.proto_desc.name = data_feed_type
 
     def set_queue_num(self, queue_num: int) -> None:
-        """Of Paddle's queues; kept, and without effect."""
+        """For Paddle's queues; kept without effect."""
         self.queue_num = queue_num
 
     def set_parse_ins_id(self, parse_ins_id: bool) -> None:
-        """Whether each line begins with ``1 ID``, the name of the sample, which is passed over."""
+        """Whether each line begins with ``1 ID``, the name of the sample, which is skipped."""
         self.parse_ins_id = bool(parse_ins_id)
 
     def set_parse_content(self, parse_content: bool) -> None:
-        """Whether ``1 TEXT`` stands before the slots, behind the name of the sample if there is
-        one; it is passed over.
+        """Whether ``1 TEXT`` comes before the slots, behind the name of the sample if there is one;
+        it is skipped.
         """
         self.parse_content = bool(parse_content)
 
     def set_merge_by_lineid(self, merge_size: int = 2) -> None:
-        """Have global_shuffle merge the samples of one name, which is not there: it then raises
+        """Make global_shuffle merge the samples of one name, which is not supported: it then raises
         UnsupportedError.
         """
         self.merge_by_lineid = self.parse_ins_id = True
 
     def set_generate_unique_feasigns(self, generate_uni_feasigns: bool, shard_num: int) -> None:
-        """Of tables of Paddle's own servers; without effect."""
+        """For tables of Paddle's own servers; no effect."""
 
     def generate_local_tables_unlock(
         self,
@@ -322,7 +324,7 @@ class InMemoryDataset(DatasetBase):
         consume_thread_num: int,
         shard_num: int,
     ) -> None:
-        """Of tables of Paddle's own servers; without effect."""
+        """For tables of Paddle's own servers; no effect."""
 
     def _slots(self, used: bool = True) -> list[Slot]:
         before = [("ins_id", self.parse_ins_id), ("content", self.parse_content)]
@@ -331,21 +333,21 @@ class InMemoryDataset(DatasetBase):
         ] + super()._slots(used)
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
-        """Of messages between trainers; without effect."""
+        """For messages between trainers; no effect."""
 
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
-        """Of messages between trainers; without effect."""
+        """For messages between trainers; no effect."""
 
     def load_into_memory(self) -> None:
-        """Read the files. Raises FluidValueError for what is wrong in them; then what was in memory
-        before stays.
+        """Read the files. Raises FluidValueError for errors in them; the samples in memory do not
+        change then.
         """
         with waiting(f"reading {len(self.filelist):,} files into memory"):
             self._keep(self._loaded(Commands()))
 
     def preload_into_memory(self, thread_num: int | None = None) -> None:
-        """Begin to read the files in the background, until wait_preload_done. thread_num: files at
-        the same time.
+        """Begin to read the files in the background, until wait_preload_done. thread_num: the
+        number of files at the same time.
         """
         if thread_num is not None:
             self.set_thread(thread_num)
@@ -354,7 +356,7 @@ class InMemoryDataset(DatasetBase):
         pool.shutdown(wait=False)
 
     def wait_preload_done(self) -> None:
-        """Wait until preload_into_memory is done. Raises what it raised."""
+        """Wait until preload_into_memory is done. Raises its errors."""
         if self._loading is None:
             raise FluidValueError("nothing is being loaded; call preload_into_memory first")
         (loading, commands), self._loading = self._loading, None
@@ -362,7 +364,7 @@ class InMemoryDataset(DatasetBase):
             with waiting(f"waiting for {len(self.filelist):,} files that are read into memory"):
                 self._keep(loading.result())
         finally:
-            commands.end()  # Ctrl-C may have ended the waiting
+            commands.end()  # Ctrl-C may have ended the wait
 
     def _loaded(self, commands: Commands) -> Records | None:
         parts = list(self._read(commands))
@@ -392,14 +394,14 @@ class InMemoryDataset(DatasetBase):
             )
 
     def local_shuffle(self) -> None:
-        """Put the samples into a random order, drawn by Python's ``random``. Raises FluidValueError
-        before load_into_memory.
+        """Put the samples into a random order by Python's ``random``. Raises FluidValueError before
+        load_into_memory.
         """
         count = int(self._count("local_shuffle"))
         self._order = np.random.default_rng(random.getrandbits(64)).permutation(count)
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """As local_shuffle. Of several trainers each keeps the samples of its own files. Raises
+        """As local_shuffle. With several trainers, each keeps the samples of its own files. Raises
         UnsupportedError for several.
         """
         if self.merge_by_lineid:
@@ -419,10 +421,10 @@ class InMemoryDataset(DatasetBase):
         self.fea_eval, self._candidates = fea_eval, int(record_candidate_size)
 
     def slots_shuffle(self, slots: Sequence[str]) -> None:
-        """Give every sample the values that another has in these slots, to see how much they
-        matter. After set_fea_eval.
+        """Exchange the values of these slots between samples at random, to see how much the slots
+        matter. Call set_fea_eval before.
 
-        Raises FluidValueError for a slot that is not there, and before load_into_memory.
+        Raises FluidValueError for an unknown slot, and before load_into_memory.
         """
         if not self.fea_eval:
             return
@@ -439,15 +441,15 @@ class InMemoryDataset(DatasetBase):
             self._records = Records.of([c.take(order) if n in slots else c for c, n in columns])
 
     def release_memory(self) -> None:
-        """Forget the samples."""
+        """Drop the samples."""
         self._records = self._order = None
 
     def get_memory_data_size(self, fleet: Any = None) -> np.int64:
-        """How many samples are in memory."""
+        """The number of samples in memory."""
         return np.int64(0) if self._records is None else self._count("get_memory_data_size")
 
     def get_shuffle_data_size(self, fleet: Any = None) -> np.int64:
-        """How many samples are in the order of a shuffle."""
+        """The number of samples in the order of a shuffle."""
         return np.int64(0 if self._order is None else len(self._order))
 
     def _count(self, what: str) -> np.int64:
@@ -467,7 +469,7 @@ class DatasetFactory:
             "FileInstantDataset": FileInstantDataset,
         }
         if datafeed_class == "BoxPSDataset":
-            raise UnsupportedError(f"{datafeed_class} is not there; use 'InMemoryDataset'")
+            raise UnsupportedError(f"{datafeed_class} is not supported; use 'InMemoryDataset'")
         if datafeed_class not in made:
             raise FluidValueError(
                 f"there is no dataset {datafeed_class!r}{near(str(datafeed_class), made)}; there"

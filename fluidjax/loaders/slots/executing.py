@@ -1,5 +1,5 @@
-"""What an executor does with a dataset; apart from it, so that the datasets are imported by those
-who use them.
+"""The executor's methods for datasets, in a module of their own so that datasets are imported only
+when they are used.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ class RunsDatasets:
         fetch_list: Sequence[Any] | None = None, fetch_info: Sequence[str] | None = None, print_period: int = 100,
         fetch_handler: Any = None,
     ) -> None:  # fmt: skip
-        """Run a program for every batch of a pass over `dataset`, which
-        ``fluid.DatasetFactory().create_dataset`` made.
+        """Run a program for every batch of a pass over `dataset`, from
+        ``fluid.DatasetFactory().create_dataset``.
 
-        program: default the main program. fetch_list, fetch_info: variables, and a word for each,
-        that are printed every print_period batches. fetch_handler: a FetchHandler, which sees
-        values every so many seconds. thread: accepted as in Fluid; steps follow one another, so
-        that a run can be repeated. debug: say on stderr how long the steps waited for data. Raises
-        what `run` raises, and FluidTypeError, FluidValueError for arguments that do not fit and for
-        what is wrong in the files (file, line, what was expected), after the steps of the batches
-        before.
+        program: default the main program. fetch_list, fetch_info: variables, and a label for each,
+        that are printed every print_period batches. fetch_handler: a FetchHandler, which gets
+        values at intervals of seconds. thread: accepted as in Fluid; steps run one after another,
+        so that a run can be repeated. debug: print to stderr how long the steps waited for data.
+        Raises the errors of `run`, and FluidTypeError, FluidValueError for arguments that do not
+        fit and for errors in the files (file, line, what was expected), after the steps of the
+        batches before.
         """
         from .running import run_over
 
@@ -39,8 +39,8 @@ class RunsDatasets:
         fetch_list: Sequence[Any] | None = None, fetch_info: Sequence[str] | None = None, print_period: int = 100,
         fetch_handler: Any = None,
     ) -> None:  # fmt: skip
-        """As train_from_dataset. The program runs as it is, with its optimizer if it has one, as in
-        1.8.5.
+        """As train_from_dataset. The program is not changed; if it has an optimizer, the optimizer
+        runs, as in 1.8.5.
         """
         self.train_from_dataset(
             program,

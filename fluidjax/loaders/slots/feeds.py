@@ -1,4 +1,4 @@
-"""Batches of samples as what Executor.run takes."""
+"""Converts batches of samples to feeds for Executor.run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .lines import Slot
 from .records import Records
 
 Feed = dict[str, Any]
-_MOST = 2**31  # values of a slot in a batch: a step knows offsets as int32
+_MOST = 2**31  # values of a slot in a batch: offsets are int32 in a step
 
 
 class Rooms:
     """The largest buckets that each slot has needed. Later batches are padded up to them, so that
     few steps are compiled.
 
-    Without it every combination of the slots' buckets would be a step of its own.
+    Without it, every combination of the slots' buckets would be a step of its own.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,8 @@ def feed_of(batch: Records, slots: Sequence[Slot], rooms: Rooms) -> Feed:
     """By name: an array of the declared shape for a dense slot, else a LoDTensor of shape [values,
     1].
 
-    The offsets of all slots are looked at together: a call of NumPy for each would take longer.
+    The offsets of all slots are processed together, because a NumPy call for each would take
+    longer.
     """
     ends = batch.offsets[:, [0, -1]].tolist()
     offsets = batch.offsets - batch.offsets[:, :1]
@@ -51,7 +52,7 @@ def feed_of(batch: Records, slots: Sequence[Slot], rooms: Rooms) -> Feed:
                 " make it smaller"
             )
     offsets = offsets.astype(np.int32, copy=False)
-    # few slots have offsets of their own where each sample has one value in most
+    # if each sample has one value in most slots, few slots have offsets of their own
     same: dict[bytes, Measured] = {}
     feed: Feed = {}
     for slot, values, (begin, end), level, most in zip(

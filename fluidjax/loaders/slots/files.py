@@ -1,4 +1,4 @@
-"""The lines of files, as they are or as the user's own shell command makes them of each file."""
+"""The lines of files, directly or through the user's shell command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AS_IT_IS = "cat"
 
 
 class Commands:
-    """The processes that run for one pass; another thread than the one that reads may end them."""
+    """The processes that run for one pass; another thread than the reading one may end them."""
 
     def __init__(self) -> None:
         self._lock, self._running, self._over = (
@@ -42,7 +42,7 @@ class Commands:
             return process
 
     def done(self, process: subprocess.Popen[bytes]) -> None:
-        """End one and its group, if it is still there."""
+        """End one and its group, if it still runs."""
         with self._lock:
             self._running.discard(process)
             _kill(process)
@@ -51,7 +51,9 @@ class Commands:
         process.wait()
 
     def end(self) -> None:
-        """End all that run, and let no other one start: who waits for their output finds its end."""
+        """End all processes, and let no other start. A thread that waits for their output reaches
+        its end.
+        """
         with self._lock:
             self._over = True
             for process in self._running:
@@ -67,12 +69,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def opened(
     path: str, command: str = AS_IT_IS, commands: Commands | None = None
 ) -> Iterator[IO[bytes]]:
-    """A file as it is, unbuffered, or what a shell command writes that reads it on its standard
-    input.
+    """A file, unbuffered, or the output of a shell command that reads it on its standard input.
 
-    command: "cat" runs nothing; for any other one a file whose name ends in .gz is unpacked first.
-    commands: knows what runs. Raises FluidValueError for a file that cannot be read or that changes
-    meanwhile, and where the command fails.
+    command: "cat" runs nothing; for any other command a file whose name ends in .gz is unpacked
+    first. commands: keeps track of running processes. Raises FluidValueError for a file that cannot
+    be read or that changes while it is read, and if the command fails.
     """
     with _open(path) as file:
         before = _state(file)
@@ -89,13 +90,13 @@ def opened(
                 raise
         if _state(file) != before:
             raise FluidValueError(
-                f"{path} changed while it was read, so that what was read is of no one state; read"
-                " it when it is whole"
+                f"{path} changed while it was read, so its contents are inconsistent; read it when "
+                "it is complete"
             )
 
 
 def _state(file: IO[bytes]) -> tuple[int, int] | None:
-    """How large it is and when it was changed; None for what is no regular file."""
+    """The size and modification time; None for anything but a regular file."""
     found = os.fstat(file.fileno())
     return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
@@ -103,7 +104,7 @@ def _state(file: IO[bytes]) -> tuple[int, int] | None:
 def _open(path: str) -> IO[bytes]:
     if path.startswith(("hdfs:", "afs:")):
         raise FluidValueError(
-            f"{path} is on a file system that is not there; copy it to a local file first"
+            f"{path} is on a file system that is not supported; copy it to a local file first"
         )
     try:
         return open(path, "rb", buffering=0)
@@ -120,14 +121,14 @@ def _as_it_is(file: IO[bytes]) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _piped(file: IO[bytes], path: str, command: str, commands: Commands) -> Iterator[IO[bytes]]:
-    """What the command writes. When it is left, the command and all that it started are ended."""
+    """The command's output. On exit, the command and all processes that it started are ended."""
     shell = shutil.which("bash") or "/bin/sh"
     with contextlib.ExitStack() as stack:
         if path.endswith(".gz"):
             unpacked = _launched(stack, commands, ["gzip", "-dc"], file).stdout
             process = _launched(stack, commands, [shell, "-c", command], unpacked)
             assert unpacked is not None
-            unpacked.close()  # the command alone holds that end
+            unpacked.close()  # only the command holds that end
         else:
             process = _launched(stack, commands, [shell, "-c", command], file)
         assert process.stdout is not None
@@ -156,8 +157,8 @@ def _launched(
 
 
 def _environment() -> dict[str, str]:
-    """This process's; Python programs find a ``paddle`` with a data_generator, unless Paddle itself
-    is there.
+    """This process's environment, in which Python programs find a ``paddle`` with a data_generator,
+    unless Paddle itself is installed.
     """
     with contextlib.suppress(ValueError):
         found = importlib.util.find_spec("paddle")
@@ -168,7 +169,7 @@ def _environment() -> dict[str, str]:
 
 
 def show(command: str, files: int) -> None:
-    """Say on stderr which command of the user's is about to run."""
+    """Print to stderr the user's command that is about to run."""
     if command.strip() != AS_IT_IS:
         print(
             f"fluid.dataset: for each of {files} files this shell command runs: {command}",

@@ -1,4 +1,4 @@
-"""FetchHandler: what looks at values while a program runs over a dataset."""
+"""FetchHandler: inspects values while a program runs over a dataset."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ...errors import FluidTypeError
 
 
 class FetchHandler:
-    """Gets the newest values of some variables every so many seconds; override ``handler``.
+    """Gets the newest values of some variables at intervals of seconds; override ``handler``.
 
-    var_dict: your name for each variable; train_from_dataset raises FluidTypeError where it is no
-    dict.
+    var_dict: your name for each variable; train_from_dataset raises FluidTypeError for anything but
+    a dict.
     """
 
     def __init__(self, var_dict: Any = None, period_secs: float = 60) -> None:
@@ -34,7 +34,7 @@ class FetchHandler:
 
     @staticmethod
     def help() -> None:
-        """Print how a handler is written."""
+        """Print an example of a handler."""
         print(
             "class Mine(fluid.executor.FetchHandler):\n    def handler(self, res_dict):\n       "
             ' print(res_dict["cost"])\n\nexe.train_from_dataset(main, dataset,'

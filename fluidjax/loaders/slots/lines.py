@@ -1,4 +1,4 @@
-"""Lines of slots: for each slot the number of its values, then the values, apart by blanks.
+"""Lines of slots: for each slot the number of its values, then the values, separated by blanks.
 
     2 1926 8 1 0.5 1 1
 
@@ -19,10 +19,10 @@ from .records import Records
 
 @dataclass(frozen=True)
 class Slot:
-    """What stands on a line for one variable. kind: "uint64" or "float". shape: of a dense slot, as
-    declared (-1: any); else None.
+    """One variable's part of a line. kind: "uint64" or "float". shape: the declared shape of a
+    dense slot (-1: any); else None.
 
-    used: False for what is skipped.
+    used: False for a slot that is skipped.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Slot:
     used: bool = True
 
     def width(self) -> int | None:
-        """How many values a dense slot has in each sample; None where any number will do."""
+        """The number of values of a dense slot in each sample; None if any number is allowed."""
         if self.shape is None:
             return None
         rest = self.shape[1:]
@@ -54,8 +54,8 @@ class _Lines:
         self.path, self.number, self.slots = path, number, slots
 
     def refuse(self, bad: np.ndarray, why: str) -> None:
-        """Raise FluidValueError for the first line of which this is true. why: with {word}, the
-        word that it has come to.
+        """Raise FluidValueError for the first line for which this is true. why: the message, with
+        {word} for the current word.
         """
         if not bad.any():
             return
@@ -82,14 +82,14 @@ def parse(content: bytes, slots: Sequence[Slot], path: str = "text", number: int
     """The samples in some lines, the first of which is line `number` of `path`. The last may end
     without a line break.
 
-    Whole numbers are modulo 2**64 as int64, as hashed features are; decimal ones are the nearest
-    float32. Raises FluidValueError, naming the file, the line and the slot, for a line with too
-    little or too much on it, a slot without a value, a dense slot of another width than its
-    variable's, and words that are no such numbers.
+    Whole numbers are taken modulo 2**64 as int64, like hashed features; decimal ones become the
+    nearest float32. Raises FluidValueError, which names the file, the line and the slot, for a line
+    with too few or too many words, a slot without a value, a dense slot of another width than its
+    variable's, and words that are not such numbers.
     """
     lines = _Lines(content, path, number, slots)
     words, offsets = zip(*(_words(lines, slot) for slot in slots), strict=True)
-    lines.refuse(lines.at < lines.stop, "too long: {word} stands behind the last slot")
+    lines.refuse(lines.at < lines.stop, "too long: {word} is behind the last slot")
     values: list[np.ndarray] = [np.zeros(0)] * len(slots)
     for kind, read in (("uint64", whole), ("float", decimal)):
         here = [i for i, slot in enumerate(slots) if slot.kind == kind and slot.used]
@@ -105,8 +105,8 @@ def parse(content: bytes, slots: Sequence[Slot], path: str = "text", number: int
 
 
 def _words(lines: _Lines, slot: Slot) -> tuple[np.ndarray, np.ndarray]:
-    """The words that are a slot's values, and the offsets of each line's; the lines go on behind
-    them.
+    """The words of a slot's values, and the offsets of each line's values. Advances the lines
+    behind them.
     """
     lines.refuse(lines.at >= lines.stop, f"too short: slot {slot.name!r} is missing")
     count, bad = whole(lines.text, lines.at)

@@ -1,4 +1,4 @@
-"""DataLoader.from_dataset: the batches of a dataset of files, for a loop of one's own."""
+"""DataLoader.from_dataset: the batches of a dataset of files, for your own loop."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .feeds import Feed
 
 
 class DatasetLoader(OwnIteration):
-    """Iterating yields what Executor.run takes as feed: a list with a dict for each place. What
-    DataLoader.from_dataset returns.
+    """The result of DataLoader.from_dataset. Iterating yields feeds for Executor.run: a list with a
+    dict for each place.
 
-    drop_last: leave out a last batch with fewer samples, and with several places the last batches
-    that are too few for all.
+    drop_last: leave out a last batch with fewer samples and, with several places, last batches that
+    are fewer than the places.
     """
 
     def __init__(self, dataset: Any, places: Any, drop_last: bool = True) -> None:

@@ -1,5 +1,5 @@
-"""Numbers in text, many at a time: where the words of a text are, and what whole and decimal
-numbers they spell.
+"""Parses many numbers in text at once: finds the words of a text, and converts whole and decimal
+numbers.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import ClassVar
 import numpy as np
 
 _ZEROS = np.uint64(0x3030303030303030)
-# of the eight bytes that end with a word of n characters, those that are its own
+# masks of the bytes that belong to a word of n characters, among the eight that end with it
 _OWN = np.array([2**64 - 2 ** (64 - 8 * n) for n in range(9)], np.uint64)
 _EIGHT = 8
 _TENS = 10.0 ** np.arange(9)
-_LONGEST = 24  # characters of a whole number that are looked at; 20 are the most that 64 bits need
+_LONGEST = 24  # characters of a whole number that are parsed; 64 bits need at most 20
 _LARGEST = 2**64 - 1
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text with blanks around it, and where its words begin and end in that. eights[i]: the eight
-    bytes before i, as one number.
+    """A text with blanks around it, and the positions at which its words begin and end. eights[i]:
+    the eight bytes before i, as one number.
     """
 
     data: np.ndarray
@@ -33,11 +33,11 @@ class Text:
 
     @staticmethod
     def of(content: bytes) -> Text:
-        """The words of a text: what stands between blanks."""
+        """The words of a text, which are separated by blanks."""
         whole = np.frombuffer(b"".join((b" " * (Text.FRONT + 1), content, b" ")), np.uint8)
         space = whole - np.uint8(9)  # tab, line break, ..., carriage return
         space = (space <= 4) | (whole == ord(" "))
-        data = whole[1:]  # so that what follows a change is where it is
+        data = whole[1:]  # aligns each change with the position behind it
         edges = np.flatnonzero(space[1:] != space[:-1])
         eights = np.ndarray((len(data) - _EIGHT + 1,), "<u8", whole, 1, (1,))
         return Text(data, edges[::2].copy(), edges[1::2].copy(), eights)
@@ -51,14 +51,14 @@ class Text:
 
 
 def whole(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The whole numbers that these words spell, modulo 2**64 as int64, and which words spell none
-    (or one beyond 64 bits).
+    """The whole numbers that these words spell, modulo 2**64 as int64, and a mask of words that
+    spell none (or one beyond 64 bits).
     """
     end = text.ends[words]
     at = text.starts[words]
     length, first = end - at, text.data[at]
     longest = int(length.max(initial=0))
-    if longest <= 1:  # how many values there are is one digit nearly always
+    if longest <= 1:  # a number of values nearly always has one digit
         value = first - np.uint8(ord("0"))
         return value.astype(np.int64), value > 9
     negative = None
@@ -81,7 +81,7 @@ def whole(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _long(
     text: Text, end: np.ndarray, length: np.ndarray, low: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of 9 to 24 digits, of which the last eight are known."""
+    """Numbers of 9 to 24 digits, whose last eight are known."""
     middle, bad = _eight(text, end - 8, np.minimum(length, 16) - 8)
     high, wrong = _eight(text, end - 16, np.clip(length - 16, 0, _EIGHT))
     lower = middle * np.uint64(10**8) + low
@@ -95,8 +95,8 @@ def _long(
 
 
 def _eight(text: Text, end: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of up to eight digits that end there, all digits of one at once, and which have
-    something else among them.
+    """The numbers of up to eight digits that end there, with all digits converted at once, and a
+    mask of those that contain other characters.
     """
     digits = text.eights[end - _EIGHT]
     digits ^= _ZEROS
@@ -119,11 +119,11 @@ _STEPS = [  # pairs of digits, then of pairs, then of fours become one number
 
 
 def decimal(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The float32 numbers nearest to what these words spell, and which words spell no number."""
+    """The nearest float32 to each of these words, and a mask of words that are not numbers."""
     at, length = text.starts[words], text.ends[words] - text.starts[words]
     values, bad = _plain(text, at, length)
     rest = np.flatnonzero(bad)
-    for i in rest.tolist():  # exponents, long ones, infinities
+    for i in rest.tolist():  # exponents, long numbers, infinities
         try:
             values[i], bad[i] = _nearest(bytes(text.data[at[i] : at[i] + length[i]])), False
         except ValueError:
@@ -132,8 +132,8 @@ def decimal(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(text: Text, at: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of up to 15 digits with a point in them or none: digits / 10**n, rounded once. Which
-    are not such ones.
+    """Numbers of up to 15 digits with at most one point: digits / 10**n, rounded once; and a mask
+    of words that are not of this form.
     """
     first = text.data[at] if len(at) else np.zeros(0, np.uint8)
     negative = first == ord("-")
@@ -152,13 +152,13 @@ def _plain(text: Text, at: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, 
     values += right
     values /= scale
     np.negative(values, out=values, where=negative)
-    # float32's rounding might be a second one
+    # the conversion to float32 might round a second time
     halfway = values.view(np.uint64) & np.uint64(2**29 - 1) == np.uint64(2**28)
     return values, bad | wrong | wrong_too | halfway
 
 
 def _points(text: Text, at: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """How many characters stand before the point, or in all."""
+    """The number of characters before the point, or of all."""
     found = length.copy()
     for k in range(min(int(length.max(initial=0)), 9) - 1, -1, -1):
         found[(text.data[np.minimum(at + k, len(text.data) - 1)] == ord(".")) & (k < length)] = k

@@ -1,5 +1,5 @@
-"""A process that parses the files of a pass, beside the one that trains: Python's lock and its time
-are left to the steps.
+"""A process that parses the files of a pass in parallel to training, so that the steps keep
+Python's lock and time.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .parsing import asked, asking
 from .records import Records
 from .transfer import DONE, FAILED, FILE, READY, SLOTS, WRONG, receive, send, unpacked
 
-# bytes of files for which a process is started: parsing them takes longer than its start
+# bytes of files that are worth a process: parsing them takes longer than its start
 _WORTH = 1 << 24
-# cores that steps take: their arithmetic, and Python's feeds; on these a thread costs less than
-# another process
+# cores that steps use for arithmetic and Python's feeds; on these a thread costs less than another
+# process
 _BUSY = 2
-_PATIENCE = 5.0  # seconds that it is waited for when it ends
+_PATIENCE = 5.0  # seconds to wait for its end
 _ENVIRONMENT = {
     # it multiplies no matrices
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    # glibc keeps the memory of one block for the next: a third of the time went into pages that the
-    # kernel gave and took back
+    # makes glibc keep a block's memory for the next: without it the kernel's pages took a third of
+    # the time
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26),
 }  # fmt: skip
 _BEGIN = """
@@ -49,8 +49,8 @@ serve(int(sys.argv[3]))
 
 
 class Parser:
-    """One such process. It ends with the pass, by `commands`, and by itself when this
-    process does.
+    """One parsing process. It ends with the pass, by `commands`, and by itself when this process
+    ends.
     """
 
     def __init__(self, slots: Sequence[Slot], commands: Commands) -> None:
@@ -79,7 +79,7 @@ class Parser:
         self._commands, self._slots = commands, slots
 
     def ready(self) -> bool:
-        """Whether it has begun; waits until it has. False where it could not."""
+        """Whether it has started; waits until it has. False if it could not start."""
         with self._lock:
             if self._ready is None:
                 message = receive(self._control)
@@ -91,11 +91,11 @@ class Parser:
     def records(
         self, stream: int, blocks: Blocks, shown_name: str, compressed: bool
     ) -> Iterator[Records]:
-        """What the rest of a file holds, whose descriptor is `stream` and of which `blocks` has
-        read the beginning.
+        """The contents of the rest of a file with the descriptor `stream`, whose beginning `blocks`
+        has read.
 
-        shown_name: the file's name in messages. Raises FluidValueError for what is wrong in it,
-        WorkerDied if the process ends.
+        shown_name: the file's name in messages. Raises FluidValueError for errors in it, WorkerDied
+        if the process ends.
         """
         mine, theirs = socket.socketpair()
         with mine:
@@ -142,11 +142,10 @@ class Parser:
 def parsers(
     files: Sequence[str], threads: int, slots: Sequence[Slot], commands: Commands
 ) -> list[Parser]:
-    """As many as are worth their start: none for small files, on one core, and where a process of
-    Python cannot be started.
+    """The parsers that are worth starting: none for small files, on one core, or if a Python
+    process cannot be started.
 
-    One for each thread, but no more than there are files, and cores besides those that the steps
-    keep busy.
+    There is one for each thread, but no more than files, or cores that the steps leave free.
     """
     count = min(threads, len(files), _cores() - _BUSY)
     if (
@@ -158,13 +157,13 @@ def parsers(
     ):
         return []
     made: list[Parser] = []
-    with contextlib.suppress(OSError):  # no process is left to have: then by those that there are
+    with contextlib.suppress(OSError):  # no further process can be started: use the existing ones
         made.extend(Parser(slots, commands) for _ in range(count))
     return made
 
 
 def _bytes(files: Sequence[str]) -> int:
-    """How large they are together; of what is not there, and of pipes, nothing."""
+    """The bytes of all files together; missing files and pipes count as 0."""
     count = 0
     for path in files:
         with contextlib.suppress(OSError, ValueError):

@@ -1,5 +1,5 @@
-"""What a process that parses lines of slots does. It imports nothing of JAX, and ends when the
-process that started it does.
+"""The code of a process that parses lines of slots. It does not import JAX, and ends when the
+process that started it ends.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .transfer import DONE, FAILED, FILE, READY, RECORDS, SLOTS, WRONG, packed, 
 
 
 def serve(descriptor: int) -> None:
-    """Parse the files that are asked for on this socket, each in a thread, until its other end is
-    closed. Does not return.
+    """Parse the files requested on this socket, each in a thread, until its other end is closed.
+    Does not return.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the requesting process
     control = socket.socket(fileno=descriptor)
     send(control, READY)
     slots: list[Slot] = []
@@ -49,8 +49,8 @@ def asked(slots: Sequence[Slot]) -> bytes:
 
 
 def asking(path: str, shown_name: str, compressed: bool, number: int, left: bytes) -> bytes:
-    """The message for a file, of which lines from `number` on are wanted. shown_name: the file's
-    name in messages. left: as Blocks has it.
+    """The message for a file, from line `number` on. shown_name: the file's name in messages. left:
+    as in Blocks.
     """
     return json.dumps([path, shown_name, compressed, number]).encode() + b"\0" + left
 
@@ -65,7 +65,7 @@ def _file(body: bytes, slots: Sequence[Slot], stream: int, answers: int) -> None
                 send(to, RECORDS, packed(parse(content, slots, shown_name, at)))
             send(to, DONE)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # nobody listens any more
+            pass  # the requesting process does not listen any more
         except FluidValueError as error:
             _tell(to, WRONG, str(error))
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""What a dataset's files hold, as Paddle's protobuf message DataFeedDesc and its text."""
+"""The description of a dataset's files as Paddle's protobuf message DataFeedDesc, and its text."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def shown(message: Any) -> str:
 
 
 def read(text: str, path: str) -> Any:
-    """The message that a text says. Raises FluidValueError, naming file and line, for a text that
-    says none.
+    """The message of a text. Raises FluidValueError, which names file and line, for any other
+    text.
     """
     message = new()
     try:

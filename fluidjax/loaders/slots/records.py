@@ -1,5 +1,5 @@
-"""Records: samples whose slots hold any number of values each, as an array of values for each slot,
-and the offsets of all.
+"""Records: samples whose slots hold any number of values each, as one array of values for each
+slot, and the offsets of all.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Column:
-    """The values of one slot, and where each sample's begin: those of sample i are
+    """The values of one slot, and the samples' offsets: the values of sample i are
     values[offsets[i]:offsets[i + 1]].
     """
 
@@ -20,7 +20,7 @@ class Column:
     offsets: np.ndarray
 
     def true(self) -> tuple[np.ndarray, np.ndarray]:
-        """The values that are there, and offsets from 0."""
+        """The values in use, and offsets from 0."""
         first = self.offsets[0]
         return self.values[first : self.offsets[-1]], self.offsets - first
 
@@ -32,7 +32,7 @@ class Column:
         return Column(self.values[where], offsets)
 
     def without_zeros(self) -> Column:
-        """Without values that are zero; a sample that has no others keeps one zero."""
+        """The samples without zeros; a sample with only zeros keeps one."""
         values, offsets = self.true()
         zero = np.abs(values) < 1e-6 if values.dtype.kind == "f" else values == 0
         if not zero.any():
@@ -45,7 +45,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Records:
-    """Samples: of each slot the values, and a row of offsets, as a Column has them."""
+    """Samples: for each slot the values, and a row of offsets, as in a Column."""
 
     values: tuple[np.ndarray, ...]
     offsets: np.ndarray
@@ -63,7 +63,7 @@ class Records:
         return self.offsets.shape[1] - 1
 
     def part(self, begin: int, end: int) -> Records:
-        """Samples begin to end; offsets go on as they were."""
+        """Samples begin to end; the offsets are not shifted."""
         return Records(self.values, self.offsets[:, begin : end + 1])
 
     def take(self, order: np.ndarray) -> Records:
@@ -72,10 +72,10 @@ class Records:
 
 
 def joined(parts: Sequence[Records]) -> Records:
-    """All samples of some, one after another. At least one part is needed."""
+    """All samples of several Records, one after another. At least one part is needed."""
     if len(parts) == 1:
         return parts[0]
-    begins = np.zeros((len(parts[0].values), 1), np.int64)  # of a part in the values of each slot
+    begins = np.zeros((len(parts[0].values), 1), np.int64)
     offsets = [begins]
     for part in parts:
         offsets.append(part.offsets[:, 1:] - part.offsets[:, :1] + begins)
@@ -89,7 +89,7 @@ def joined(parts: Sequence[Records]) -> Records:
 
 
 def in_batches(parts: Iterable[Records], size: int) -> Iterator[Records]:
-    """Batches of so many samples, across parts; the last may be shorter."""
+    """Batches of `size` samples, across parts; the last may be shorter."""
     left: list[Records] = []
     for part in parts:
         begin = 0

@@ -1,5 +1,5 @@
-"""A program run over a dataset, batch after batch: what Executor.train_from_dataset and
-infer_from_dataset do.
+"""Runs a program over a dataset, batch after batch, for Executor.train_from_dataset and
+infer_from_dataset.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CALLED = {
 
 
 class NoDatasetError(FluidTypeError, RuntimeError):
-    """Something else where a dataset is needed; a RuntimeError in Paddle."""
+    """Raised for anything but a dataset; a RuntimeError, as in Paddle."""
 
 
 def run_over(
@@ -45,8 +45,8 @@ def run_over(
     parses ahead.
 
     Every print_period batches the fetched values are printed; fetch_handler gets the newest values
-    of its variables from time to time. Raises FluidTypeError, FluidValueError for arguments that do
-    not fit, what is wrong in the files after the batches before it, and what the handler raises.
+    of its variables at intervals. Raises FluidTypeError, FluidValueError for arguments that do not
+    fit, errors in the files after the batches before them, and the handler's errors.
     """
     fetched, infos = _checked(dataset, fetch_list, fetch_info, print_period, thread, fetch_handler)
     watched = (
@@ -123,7 +123,7 @@ def _timed(batches: Any) -> Iterator[tuple[Any, float]]:
 
 
 def _shown(name: str, info: str, value: Any) -> str:
-    """A value as Paddle prints one of a dataset's run."""
+    """A value as Paddle prints it in a run over a dataset."""
     lod = value.lod() if isinstance(value, LoDTensor) else []
     array = np.asarray(value)
     levels = ", ".join("{" + ", ".join(map(str, level)) + "}" for level in lod)
@@ -139,7 +139,7 @@ def _shown(name: str, info: str, value: Any) -> str:
 
 
 class _Monitor:
-    """Calls a handler every so many seconds, in a thread, with the newest values."""
+    """Calls a handler at intervals of seconds, in a thread, with the newest values."""
 
     def __init__(self, handler: FetchHandler) -> None:
         self._handler, self._values = handler, dict[str, Any]()
@@ -151,7 +151,7 @@ class _Monitor:
         self._thread.start()
 
     def newest(self, values: Mapping[str, Any]) -> None:
-        """Values to show from now on. Raises what the handler raised."""
+        """Set the values to show from now on. Raises the handler's error."""
         self._values = dict(values)
         self.refuse()
 
@@ -178,7 +178,7 @@ class _Monitor:
 
 
 def _dense(key: str, value: Any) -> Any:
-    """The array; None before there is one. Raises FluidValueError for what has a LoD."""
+    """The array; None before there is one. Raises FluidValueError for a value with a LoD."""
     if isinstance(value, LoDTensor) and value.offsets:
         raise FluidValueError(
             f"FetchHandler: {key!r} has a LoD, which an array cannot show; fetch another variable"

@@ -1,5 +1,5 @@
-"""Messages between the process that asks for lines to be parsed and the one that parses them;
-records go as the bytes of their arrays.
+"""Messages between the process that requests parsed lines and the one that parses them; records are
+sent as the bytes of their arrays.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 
 from .records import Records
 
-# what a message is
+# kinds of messages
 READY, SLOTS, FILE, RECORDS, WRONG, FAILED, DONE = (bytes([c]) for c in b"rsflwxd")
-_HEAD = struct.Struct("<cq")  # that, and how many bytes come behind
+_HEAD = struct.Struct("<cq")  # the kind, and the number of bytes that follow
 
 
 def send(to: socket.socket, kind: bytes, body: Any = b"", handles: Sequence[int] = ()) -> None:
-    """Send a message, with file descriptors of this process. Raises OSError where nobody listens
-    any more.
+    """Send a message, with file descriptors of this process. Raises OSError if the other end is
+    closed.
     """
     head = _HEAD.pack(kind, len(body))
     if handles:
@@ -31,8 +31,8 @@ def send(to: socket.socket, kind: bytes, body: Any = b"", handles: Sequence[int]
 
 
 def receive(at: socket.socket, handles: int = 0) -> tuple[bytes, np.ndarray, list[int]] | None:
-    """The next message: what it is, its bytes, and so many file descriptors; None where the other
-    end is gone.
+    """The next message: its kind, its bytes, and up to `files` file descriptors; None if the other
+    end is closed.
     """
     given: list[int] = []
     begin: np.ndarray | None
@@ -52,7 +52,7 @@ def receive(at: socket.socket, handles: int = 0) -> tuple[bytes, np.ndarray, lis
 
 
 def _exactly(at: socket.socket, length: int) -> np.ndarray | None:
-    """So many bytes; None where fewer come."""
+    """Exactly `size` bytes; None if fewer come."""
     body = np.empty(length, np.uint8)
     with memoryview(body) as free:
         count = 0
@@ -65,9 +65,8 @@ def _exactly(at: socket.socket, length: int) -> np.ndarray | None:
 
 
 def packed(records: Records) -> np.ndarray:
-    """Records as bytes: how many slots and samples there are, how many values each slot has,
-    negative where these are float32, then the values of int64, the offsets as int32, and the values
-    of float32.
+    """Records as bytes: the numbers of slots and samples, the number of values of each slot
+    (negative for float32), then the int64 values, the offsets as int32, and the float32 values.
     """
     wide = [v for v in records.values if v.dtype == np.int64]
     narrow = [v for v in records.values if v.dtype == np.float32]
@@ -81,7 +80,7 @@ def packed(records: Records) -> np.ndarray:
 
 
 def unpacked(body: np.ndarray) -> Records:
-    """The records that these bytes are, without a copy."""
+    """The records in these bytes, without a copy."""
     whole = body[: len(body) // 8 * 8].view(np.int64)
     columns, lines = whole[:2].tolist()
     counts = whole[2 : 2 + columns].tolist()

@@ -1,1 +1,1 @@
-"""What a pipe command's Python finds as ``paddle``: this folder is on its path."""
+"""The ``paddle`` package for a pipe command's Python, whose path contains this folder."""

@@ -1,5 +1,5 @@
-"""``import paddle`` within a dataset's pipe command: its data_generator at once, without JAX; all
-of fluidjax if more is asked for.
+"""``import paddle`` within a dataset's pipe command: imports only data_generator, without JAX, and
+all of fluidjax at the first use of anything else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AT_ONCE = {
 
 
 class _Light(ModuleType):
-    """A package of which nothing but the way to data_generator is there yet."""
+    """A package that contains only the path to data_generator."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -33,7 +33,7 @@ class _Light(ModuleType):
 
 
 class _Finder(Loader):
-    """Finds what is there at once; anything else brings all of fluidjax."""
+    """Finds the modules of data_generator directly; any other name imports all of fluidjax."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -51,17 +51,17 @@ class _Finder(Loader):
         return _Light(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
+        """Does nothing, because there is nothing to run."""
 
 
 def _all() -> Any:
-    """Have fluidjax in the place of paddle, and return what finds its modules."""
+    """Replace paddle by fluidjax, and return the finder of its modules."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
         sys.path.append(str(_PACKAGE.parent))
         begun = [name for name in sys.modules if name.split(".")[0] == "paddle"]
         importlib.import_module("fluidjax.paddle").install()
-        for name in begun:  # imports below these modules, which are under way, look for them
+        for name in begun:  # imports below these modules, which are in progress, look for them
             importlib.import_module(name)
     return sys.meta_path[0]
 
@@ -77,4 +77,4 @@ _finder: Any = _Finder()
 __path__: list[str] = []
 if __name__ == "paddle":
     sys.meta_path.insert(0, _finder)
-    sys.path.append(str(_PACKAGE / "cli" / "beside"))  # six, where it is not installed
+    sys.path.append(str(_PACKAGE / "cli" / "beside"))  # six, if it is not installed
