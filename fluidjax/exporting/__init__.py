@@ -1,5 +1,5 @@
 """Programs in the formats of other runtimes: ``fluid.export`` writes them, ``fluid.load_exported``
-runs what was written as StableHLO.
+runs StableHLO files.
 """
 
 from __future__ import annotations
@@ -39,38 +39,39 @@ def export(
     platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
     state: str = "baked",
 ) -> ExportReport:
-    """Write a program for another runtime, and say what each op became.
+    """Write a program for another runtime, and report what each op became.
 
-    model: a Program, what :func:`fluidjax.trace` returns, or a folder that a model was saved in.
-    feeds, fetches: names (or variables) of what it takes and gives; default those of its feed and
-    fetch ops. scope: where the values of its parameters are, default the global one. Written is
-    what predicts: test mode, without backward and updates, pruned to the fetches.
+    model: a Program, a result of :func:`fluidjax.trace`, or the folder of a saved model. feeds,
+    fetches: names (or variables) of the inputs and outputs; default those of its feed and fetch
+    ops. scope: the scope of its parameters' values, default the global one. The program is written
+    for prediction: test mode, without backward and updates, pruned to the fetches.
 
-    format: None for what the name of the file says: ``.onnx``, ``.hlo`` for StableHLO, ``.txt`` for
-    text. A name that says nothing needs it.
+    format: None to use the file's suffix: ``.onnx``, ``.hlo`` for StableHLO, ``.txt`` for text. A
+    name with another suffix needs a format.
 
     shapes: for inputs, a size for each axis: a number fixes an open size, a text names it. An input
-    with shapes is one array, though the program declares lengths for it.
+    with shapes is one array, even if the program declares lengths for it.
 
-    format "onnx": opset 17 to 21, with the variables' names, open sizes as they are declared, and
-    float32 computed as float32. An input of sequences is padded rows [sequences, longest, ...] with
-    ``NAME.lengths`` beside it. external_data: constants in ``PATH.data``; None: where the file
-    would be larger than 2 GB.
+    format "onnx": opset 17 to 21, with the variables' names, open sizes as declared, and float32
+    computed as float32. An input of sequences is padded rows [sequences, longest, ...] with a
+    further input ``NAME.lengths``. external_data: store constants in ``PATH.data``; None: if the
+    file would be larger than 2 GB.
 
-    format "stablehlo": what jax.export makes, for these platforms, with its names in ``PATH.json``.
-    state "baked" has the parameters within the code, "arguments" in ``PATH.state``. Open sizes stay
-    open where every op can be traced so. Read by :func:`load_exported`, or by ``jax.export``.
+    format "stablehlo": the output of jax.export, for these platforms, with its names in
+    ``PATH.json``. state "baked" stores the parameters in the code, "arguments" in ``PATH.state``.
+    Open sizes stay open if every op can be traced with them. Read by :func:`load_exported`, or by
+    ``jax.export``.
 
-    format "savedmodel", where TensorFlow is installed: a folder with the same code as one op, and the
+    format "savedmodel", if TensorFlow is installed: a folder with the same code as one op, and the
     parameters as variables.
 
     format "fluid": a folder that Paddle 1.8.5 loads, with a file for each parameter. format "text":
     the program as it prints.
 
     Raises ExportError (an UnsupportedError) whose `report` names everything that the format lacks
-    at once, with counts and the user's lines; then nothing was written, as with any other error,
-    and a file that was there stays as it was. Raises FluidValueError for names, shapes, formats and
-    opsets that are not there.
+    at once, with counts and the user's lines; then nothing is written, as with any other error, and
+    an existing file does not change. Raises FluidValueError for unknown names, shapes, formats and
+    opsets.
     """
     from .subject import subject_of
 
@@ -101,7 +102,7 @@ def export(
 
 
 def _format_of(path: Path) -> str:
-    """The format that the name of a file says."""
+    """The format of a file's suffix."""
     found = SUFFIXES.get(path.suffix.lower())
     if found is None:
         raise FluidValueError(
@@ -112,12 +113,12 @@ def _format_of(path: Path) -> str:
 
 
 def load_exported(path: str | os.PathLike[str]) -> Loaded:
-    """What ``fluid.export(..., format="stablehlo")`` wrote: ``loaded({"x": array})`` gives the
-    outputs by name, run by JAX without this package's ops.
+    """Load the files of ``fluid.export(..., format="stablehlo")``: ``loaded({"x": array})`` gives
+    the outputs by name, run by JAX without this package's ops.
 
-    Raises FluidValueError for files that are not there, ParseError for files that are damaged or no
-    such export, UnsupportedError where flatbuffers is not installed. Nothing in the files is run as
-    Python, and code that would call Python is refused.
+    Raises FluidValueError for missing files, ParseError for files that are damaged or not such an
+    export, UnsupportedError if flatbuffers is not installed. Nothing in the files is run as Python,
+    and code that would call Python is refused.
     """
     from . import stablehlo
 
@@ -127,13 +128,13 @@ def load_exported(path: str | os.PathLike[str]) -> Loaded:
 def load_onnx(
     path: str | os.PathLike[str], scope: Scope | None = None
 ) -> tuple[Program, list[str], list[str]]:
-    """An ONNX file as (program, names that are fed, names of what it gives), so that passes,
-    budgets and the planner see it; its constants go into a scope, default the global one.
+    """An ONNX file as (program, names of the feeds, names of the outputs), for passes, budgets and
+    the planner. Its constants go into a scope, default the global one.
 
-    Names stay. Nodes on small constants are computed meanwhile. Raises ExportError whose `report`
-    names every node that has no op here; ParseError for files that are damaged, or keep their
-    constants in another file; FluidValueError for one that is not there. The scope is then as it
-    was.
+    Names are kept. Nodes on small constants are computed during the import. Raises ExportError
+    whose `report` names every node without an op here; ParseError for files that are damaged, or
+    have their constants in another file; FluidValueError for a missing file. The scope does not
+    change then.
     """
     from . import from_onnx, from_onnx_blocks, from_onnx_recurrent, from_onnx_shapes  # noqa: F401  (rules)
 

@@ -1,4 +1,6 @@
-"""An ONNX file as a program, where its ops have ours; the others are named all at once."""
+"""Imports an ONNX file as a program if its ops have counterparts here; ops without one are all
+reported at once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from .onnx_file import onnx
 from .report import ExportError, ExportReport, gathered
 
 NODES = 200_000  # a file with more is refused
-# computed while importing, of small constants; none makes more than it is given
+# the limit for outputs of ops on small constants, which are computed during the import
 FOLDED = frozenset(
     "Concat Gather Unsqueeze Squeeze Slice Cast Add Sub Mul Div Identity Transpose Reshape Shape Neg Less"
     " LessOrEqual Greater GreaterOrEqual Equal Not Where Max Min".split()
@@ -30,7 +32,7 @@ NO_OP = "there is no op for it"
 
 
 class Node:
-    """An ONNX node: names, and attributes as Python has them."""
+    """An ONNX node: names, and attributes as Python values."""
 
     def __init__(self, proto: Any, helper: Any) -> None:
         self.kind, self.inputs, self.outputs = proto.op_type, list(proto.input), list(proto.output)
@@ -45,24 +47,26 @@ class Node:
 
 
 class Lacks(Exception):
-    """No op of ours is this node."""
+    """Raised for a node without a counterpart here."""
 
 
 class Importer:
-    """The program while it is made. constants: arrays by name, those of ops on constants too."""
+    """The program while it is built. constants: arrays by name, including those of ops on
+    constants.
+    """
 
     def __init__(self, package: Any, where: Path) -> None:
         self.package, self.where = package, where
         self.program = Program()
         self.constants: dict[str, np.ndarray] = {}
-        self.values: dict[str, np.ndarray] = {}  # those that ops read, which become persistable
-        self.called: dict[str, str] = {}  # variables that stand for names of ONNX
+        self.values: dict[str, np.ndarray] = {}  # constants that ops read, which become persistable
+        self.called: dict[str, str] = {}  # variables that stand for ONNX's names
         self.lacks: list[tuple[str, str, str, str]] = []
-        self.missing: set[str] = set()  # what nodes that have no op would give
+        self.missing: set[str] = set()  # outputs of nodes without an op
 
     @property
     def block(self) -> Any:
-        """The one that is being made."""
+        """The current block."""
         return self.program.current_block()
 
     def var(self, name: str) -> Any:
@@ -73,7 +77,9 @@ class Importer:
         return found
 
     def graph(self, graph: Any) -> None:
-        """Append the ops of a graph, whose inputs are there. What has no op is kept in `lacks`."""
+        """Append the ops of a graph whose inputs exist. Nodes without an op are recorded in
+        `lacks`.
+        """
         for tensor in graph.initializer:
             self.constants[tensor.name] = _array(self.package, tensor, self.where)
         for proto in graph.node:
@@ -100,7 +106,7 @@ class Importer:
             self.missing.update(n for n in node.outputs if n)
 
     def known(self, node: Node, i: int, what: str) -> np.ndarray:
-        """A constant input. Raises Lacks where it is computed."""
+        """A constant input. Raises Lacks if it is computed."""
         if not node.has(i) or node.inputs[i] not in self.constants:
             raise Lacks(f"its {what} is computed while it runs")
         return self.constants[node.inputs[i]]
@@ -129,7 +135,7 @@ class Importer:
         return self.read(name)
 
     def new(self, wish: str) -> str:
-        """A name that nothing has."""
+        """A name that is not in use."""
         while wish in self.constants or self.block._find_var_recursive(wish) is not None:
             wish += "_"
         return wish
@@ -497,14 +503,14 @@ def load_onnx(path: str | Path, scope: Any = None) -> tuple[Program, list[str], 
     try:
         data = read_file(where)
         model.ParseFromString(data)
-    except Exception as error:  # protobuf has a class of its own
+    except Exception as error:  # protobuf has an exception class of its own
         raise ParseError(f"{str(where)!r} is no ONNX file: {error}") from None
     graph = model.graph
     if not graph.node or len(graph.node) > NODES:
         raise ParseError(f"{str(where)!r} is no ONNX model: it has {len(graph.node)} nodes")
     m = Importer(package, where)
     constants = {t.name for t in graph.initializer}
-    own = "made"  # how names of our own begin
+    own = "made"  # the prefix of our own names
     while own.encode() in data:
         own += "_"
     with program_guard(m.program, Program()), guard(own):
@@ -520,7 +526,7 @@ def load_onnx(path: str | Path, scope: Any = None) -> tuple[Program, list[str], 
 
 
 def _unknown(proto: Any) -> list[str]:
-    """The kinds of nodes in the graphs of a node for which there is no rule."""
+    """The types of nodes without a rule in the graphs of a node."""
     found = [n for a in proto.attribute if a.HasField("g") for n in a.g.node]
     kinds = [n.op_type for n in found if n.op_type not in {*RULES, *FOLDED, "Constant"}]
     return [*kinds, *(k for n in found for k in _unknown(n))]
@@ -533,7 +539,7 @@ def _array(package: Any, tensor: Any, where: Path) -> np.ndarray:
         )
     try:
         found: np.ndarray = package.numpy_helper.to_array(tensor)
-    except Exception as error:  # whatever NumPy comes upon in it
+    except Exception as error:  # NumPy may raise any error here
         raise ParseError(f"{str(where)!r}: {tensor.name!r} is damaged: {error}") from None
     return found
 
@@ -552,7 +558,7 @@ def _fed(m: Importer, package: Any, value: Any, where: Path) -> str:
 
 
 def _folded(m: Importer, package: Any, proto: Any, node: Node) -> bool:
-    """Compute what follows from constants alone, where it is small: shapes, scales."""
+    """Compute outputs of nodes on constants if they are small, such as shapes and scales."""
     names: Sequence[str] = [n for n in node.inputs if n]
     if (
         node.kind not in FOLDED

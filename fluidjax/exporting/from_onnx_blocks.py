@@ -24,7 +24,7 @@ from .from_onnx import Importer, Lacks, Node, rule
 
 
 def _one(m: Importer, name: str) -> Any:
-    """A variable of one element as [1]."""
+    """A variable of one element with the shape [1]."""
     var = m.var(name)
     if tuple(var.shape) == (1,):
         return var
@@ -34,14 +34,16 @@ def _one(m: Importer, name: str) -> Any:
 
 
 def _copy(m: Importer, name: str, wish: str) -> Any:
-    """A variable of its own with this value."""
+    """A new variable with this value."""
     made = m.new(wish)
     m.op("assign", {"X": name}, {"Out": made})
     return m.var(made)
 
 
 def _inside(m: Importer, graph: Any, given: Sequence[Any] = ()) -> list[Any]:
-    """The outputs of a graph whose ops go into the current block. given: what its inputs are."""
+    """The outputs of a graph whose ops are appended to the current block. given: the values of its
+    inputs.
+    """
     before, lacking = m.called, len(m.lacks)
     names = [v.name for v in graph.input]
     if len(names) != len(given):
@@ -57,7 +59,7 @@ def _inside(m: Importer, graph: Any, given: Sequence[Any] = ()) -> list[Any]:
 
 
 def _named(m: Importer, node: Node, values: Sequence[Any]) -> None:
-    """What a node gives, under the names that it has in the file."""
+    """The outputs of a node, with their names in the file."""
     for name, value in zip(node.outputs, values, strict=False):
         if name:
             m.op("assign", {"X": value.name}, {"Out": name})
@@ -101,11 +103,11 @@ def loop(m: Importer, n: Node) -> None:
         for array, value in zip(kept, after[len(carried) :], strict=True):
             array_write(value, count, array)
         after = after[: len(carried)]
-        # an output may be an input as it is, which the loop writes
+        # an output may be an unchanged input, which the loop writes
         after = [assign(v) for v in after]
         return [increment(assign(count)), assign(_one(m, still.name)), *after]
 
-    # a value of each iteration
+    # one value for each iteration
     types = [_declared(m, v) for v in body.output[1 + len(carried) :]]
     kept = [create_array(dtype) for dtype, _ in types]
     made = while_loop(goes, step, [count, asked, *first])
@@ -148,7 +150,7 @@ def scan(m: Importer, n: Node) -> None:
 
 
 def _scale(m: Importer, n: Node) -> tuple[str, int]:
-    """The greatest value of a scale, as ours has it, and the axis that has several."""
+    """The largest value of a scale, in our form, and the axis that has several scales."""
     if n.has(2) and np.any(m.known(n, 2, "zero point")):
         raise Lacks("its zero is not at 0")
     if n.has(2) and m.constants[n.inputs[2]].dtype != np.int8:

@@ -1,4 +1,4 @@
-"""ONNX's GRU and LSTM as a StaticRNN, whose sequences have lengths of their own."""
+"""ONNX's GRU and LSTM as a StaticRNN over sequences of different lengths."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _sizes(s: _Ops, x: str, first: int) -> str:
 
 
 def _there(s: _Ops, n: Node) -> str:
-    """[time, sequences, 1]: whether a step is one of the sequence."""
+    """[time, sequences, 1]: whether a step is within the sequence."""
     x = n.inputs[0]
     ones = s.op("fill_constant", ShapeTensor=_sizes(s, x, 0), attrs={"value": 1.0, "dtype": 2, "shape": []})  # fmt: skip
     number = s.op("cumsum", X=ones, attrs={"axis": 0, "exclusive": True})

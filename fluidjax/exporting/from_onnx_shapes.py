@@ -1,4 +1,4 @@
-"""ONNX's nodes on shapes, places and choices: sizes that are computed while the model runs."""
+"""ONNX's nodes on shapes, indices and selections: sizes that are computed while the model runs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def choose(m: Importer, n: Node) -> None:
 
 @rule("Expand")
 def expand(m: Importer, n: Node) -> None:
-    """A choice of the same on both sides: a size 1 of either side is that of the other."""
+    """Expand by a broadcast on both sides: a size 1 of either side takes the other's size."""
     all_true = m.new(f"{n.outputs[0]}.all")
     m.op(
         "fill_constant", {"ShapeTensor": n.inputs[1]}, {"Out": all_true},
@@ -112,7 +112,7 @@ def scatter_along(m: Importer, n: Node) -> None:
 
 @rule("ScatterND")
 def scatter_nd(m: Importer, n: Node) -> None:
-    """Values stored at places of which each column of the indices says one axis."""
+    """Store values at positions; each column of the indices is the position on one axis."""
     (x, index, value), (out,) = n.inputs, n.outputs
     how = n.text("reduction", "none")
     if how not in ("none", "add"):
@@ -179,7 +179,7 @@ def modulo(m: Importer, n: Node) -> None:
     if n.attrs.get("fmod"):
         raise Lacks("its result has the sign of what is divided")
     (x, y), (out,) = n.inputs, n.outputs
-    # of integers: ours has the sign of x, ONNX's that of y
+    # for integers: ours has the sign of x, ONNX's that of y
     rest = m.op("elementwise_mod", {"X": x, "Y": y}, {"Out": m.new(f"{out}.rest")})
     over = m.op("elementwise_add", {"X": rest, "Y": y}, {"Out": m.new(f"{out}.over")})
     m.op("elementwise_mod", {"X": over, "Y": y}, {"Out": out})

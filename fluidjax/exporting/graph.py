@@ -1,4 +1,4 @@
-"""A graph of ONNX nodes while it is made: names, shared constants, and the idioms that rules share."""
+"""A graph of ONNX nodes under construction: names, shared constants, and helpers for rules."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from .values import Lacking, Value
 
-Size = int | Value  # a size that is known, or an int64 array of one element
-SMALL = 64  # weights of fewer numbers are kept as they are
-SHARED = 1 << 16  # constants of up to so many bytes are compared, and equal ones kept once
+Size = int | Value  # a known size, or an int64 array of one element
+SMALL = 64  # weights with fewer elements are not converted
+SHARED = 1 << 16  # constants of up to so many bytes are compared, and equal ones are stored once
 
 
 @dataclass
 class Node:
-    """kind: an ONNX op. inputs, outputs: names, "" for none. attrs: as onnx.helper takes them; a
-    Graph stands for a subgraph.
+    """kind: an ONNX op. inputs, outputs: names, "" for none. attrs: as for onnx.helper; a Graph is
+    a subgraph.
     """
 
     kind: str
@@ -29,20 +29,18 @@ class Node:
 
 
 class Names:
-    """What a whole model shares, its subgraphs included: names that are taken, and constants."""
+    """Names and constants that a whole model shares, including its subgraphs."""
 
     def __init__(self) -> None:
         self.taken: set[str] = set()
         self.constants: dict[str, np.ndarray] = {}
-        self.called: dict[
-            str, str
-        ] = {}  # what a value is called in the file, where a rule did not know
-        # sizes of inputs that the program leaves open: their texts, of which axis
+        self.called: dict[str, str] = {}  # names of values in the file that the rule did not know
+        # sizes of inputs that the program leaves open: text -> its axis
         self.open_axes: list[tuple[str, Value, int]] = []
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def new(self, wish: str) -> str:
-        """A name that nothing has: the wish itself, or the wish with a number."""
+        """A name that is not in use: the requested one, or that with a number."""
         name, n = wish, 1
         while name in self.taken:
             name, n = f"{wish}.{n}", n + 1
@@ -50,7 +48,7 @@ class Names:
         return name
 
     def call(self, value: Value, wish: str) -> bool:
-        """Let a node's output be called so in the file; False where it has its name already."""
+        """Rename a node's output in the file; False if it has its name already."""
         if value.name in self.called or value.name in self.constants or wish in self.taken:
             return value.name == wish
         self.taken.add(wish)
@@ -58,7 +56,7 @@ class Names:
         return True
 
     def constant(self, array: np.ndarray, wish: str) -> str:
-        """The name of a constant; equal small ones have one."""
+        """The name of a constant; equal small constants share one."""
         key = None
         if array.nbytes <= SHARED:
             key = (str(array.dtype), array.shape, array.tobytes())
@@ -72,8 +70,8 @@ class Names:
 
 
 class Graph:
-    """Nodes in order. `base` is how the values that rules make on the way are called; `line` the
-    place of the op that is being built.
+    """Nodes in order. `base`: the base of names for intermediate values; `line`: the user's line of
+    the current op.
     """
 
     def __init__(self, opset: int, names: Names | None = None) -> None:
@@ -83,10 +81,11 @@ class Graph:
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
         self.base, self.line = "", ""
-        self.cache: dict[Any, Any] = {}  # what several ops ask for: the grid of some lengths
+        # values that several ops use, such as the grid of some lengths
+        self.cache: dict[Any, Any] = {}
 
     def inner(self) -> Graph:
-        """A graph within this one, which sees its names."""
+        """A graph within this one, which can use its names."""
         made = Graph(self.opset, self.names)
         made.base, made.line = self.base, self.line
         made.cache = dict(self.cache)
@@ -117,7 +116,7 @@ class Graph:
         shape: tuple[int, ...] | None = None,
         **attrs: Any,
     ) -> Value:
-        """A node with one output. dtype: default that of the first input."""
+        """A node with one output. dtype: default the first input's."""
         first = next(v for v in inputs if v is not None) if dtype is None else None
         return self.many(kind, inputs, [(dtype or first.dtype, shape)], **attrs)[0]  # type: ignore[union-attr]
 
@@ -136,14 +135,14 @@ class Graph:
         return self.constant(list(numbers), np.int64)
 
     def number(self, value: float, like: Value) -> Value:
-        """A scalar of a value's dtype. Raises Lacking where it is none."""
+        """A scalar of a value's dtype. Raises Lacking if the dtype is unknown."""
         try:
             return self.constant(np.array(value, _dtype(like.dtype)))
         except OverflowError:
             raise Lacking(f"{value} is no {like.dtype}") from None
 
     def whole(self, x: Value, dtype: str) -> Value:
-        """Weights as floats: those of whole numbers, which quantisation leaves, lie in the file as
+        """Weights as floats; whole numbers, which quantisation leaves, are stored in the file as
         int8.
         """
         held = x.const
@@ -199,7 +198,7 @@ class Graph:
     # shapes
 
     def size(self, x: Value, axis: int) -> Size:
-        """One of x's sizes: a number where it is known, else an array [1] of int64."""
+        """One of x's sizes: a number if known, else an array [1] of int64."""
         axis %= x.rank
         if x.sizes[axis] >= 0:
             return x.sizes[axis]
@@ -234,20 +233,20 @@ class Graph:
         return found
 
     def reshape(self, x: Value, sizes: Sequence[Size]) -> Value:
-        """x in another shape; -1 for what follows from the rest."""
+        """x in another shape; -1 is computed from the other sizes."""
         shape = tuple(n if isinstance(n, int) else -1 for n in sizes)
         if x.shape == shape and shape.count(-1) <= 1:
             return x
         if x.const is not None and all(isinstance(n, int) for n in sizes):
             return self.constant(x.const.reshape(shape))
-        if 0 in shape:  # no size that stays, which is written as 0 too
+        if 0 in shape:  # no size is copied, which is written as 0 too
             if any(n == -1 for n in sizes if isinstance(n, int)):
                 raise Lacking("a size follows from the rest, of which one is 0")
             target = self.vector(sizes)
         elif shape.count(-1) == 1:
             target = self.ints(*shape)
         else:
-            # a size that stays at its place is 0
+            # a size that is copied from the same axis is 0
             stays = [
                 isinstance(n, Value) and x.shape is not None and i < len(x.shape) and n is self.cache.get(("size", x.name, i))
                 for i, n in enumerate(sizes)
@@ -348,7 +347,7 @@ class Graph:
         return self.add("Gather", x, index, shape=shape, axis=axis)
 
     def reduce(self, kind: str, x: Value, axes: Sequence[int] | None, keep: bool) -> Value:
-        """kind: "Sum", "Mean", "Max", ... None: over all axes."""
+        """kind: "Sum", "Mean", "Max", ... axes None: all axes."""
         over = list(range(x.rank)) if axes is None else sorted({a % x.rank for a in axes})
         shape = tuple(1 if i in over else n for i, n in enumerate(x.sizes) if keep or i not in over)
         if kind == "Sum" or self.opset >= 18:
@@ -372,7 +371,7 @@ def _dtype(name: str) -> Any:
 
 
 def broadcast(x: tuple[int, ...] | None, y: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """The shape of two together; -1 where it is open."""
+    """The shape of two values after broadcasting; -1 for open sizes."""
     if x is None or y is None:
         return None
     rank = max(len(x), len(y))

@@ -1,4 +1,4 @@
-"""A graph as an ONNX file."""
+"""Writes a graph as an ONNX file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from .report import Lack
 from .values import Lacking, Value
 
 OPSETS = (17, 18, 19, 20, 21)
-IR_VERSION = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10}  # those that runtimes of each opset's day take
+# versions of the format that runtimes read at each opset's release
+IR_VERSION = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
 LARGE = 1_800_000_000  # a file of protobuf holds less than 2 GiB
 APART = 1024  # smaller constants stay in the file
 
 
 def onnx() -> Any:
-    """The package onnx. Raises UnsupportedError where it is not installed."""
+    """The package onnx. Raises UnsupportedError if it is not installed."""
     try:
         import onnx
         import onnx.checker
@@ -36,7 +37,7 @@ def onnx() -> Any:
 
 
 class Writer:
-    """Makes a model of a graph. apart: whether constants go into a file of their own."""
+    """Makes a model from a graph. apart: whether constants go into a file of their own."""
 
     def __init__(self, names: Names, apart: str | None) -> None:
         self.onnx = onnx()
@@ -75,7 +76,7 @@ class Writer:
         return made
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes of the constants that stand apart."""
+        """The bytes of the constants in the separate file."""
         for array in self.beside:
             yield np.ascontiguousarray(array).tobytes()
 
@@ -128,7 +129,7 @@ class Writer:
 def model_of(
     g: Graph, name: str, open_sizes: Mapping[str, Mapping[int, str]], notes: Mapping[str, str], apart: str | None,
 ) -> tuple[Any, Writer]:  # fmt: skip
-    """The model, and the writer with what stands apart."""
+    """The model, and the writer with the separate constants."""
     writer = Writer(g.names, apart)
     used = _used(g)
     constants = [
@@ -154,7 +155,7 @@ def _used(g: Graph) -> set[str]:
 
 
 def checked(model: Any) -> tuple[Any, list[Lack]]:
-    """The model with the shapes that ONNX itself infers; what its checker says against it."""
+    """The model with the shapes that ONNX infers, and the errors that its checker reports."""
     package = onnx()
     try:
         bare = _with_inputs(model)
@@ -168,8 +169,8 @@ def checked(model: Any) -> tuple[Any, list[Lack]]:
 
 
 def _with_inputs(model: Any) -> Any:
-    """The model with its large constants as inputs, whose values no check reads: they may be in
-    another file, and would be copied several times.
+    """The model with its large constants as inputs, because checks do not read their values, and
+    would copy them several times.
     """
     package = onnx()
     bare = type(model)()
@@ -189,8 +190,8 @@ def _with_inputs(model: Any) -> Any:
 
 
 def write(path: Path, model: Any, writer: Writer) -> int:
-    """Write the file, and the one beside it where constants stand apart; an old one is whole until
-    the new one is. How many bytes there are.
+    """Write the file, and the second file if constants are separate; an old file is complete until
+    the new one is. Returns the number of bytes.
     """
     data = model.SerializeToString()
     files: dict[str, Pieces] = {path.name: lambda: [data]}

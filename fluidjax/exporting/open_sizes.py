@@ -1,4 +1,4 @@
-"""Sizes that a program leaves open (``b``, ``2*h + 1``), as numbers that a graph computes."""
+"""Open sizes of a program (``b``, ``2*h + 1``), as numbers that a graph computes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .values import Lacking
 
 @dataclass(frozen=True, eq=False)
 class Length:
-    """An operand of `dims.value`: a size that a graph computes where it is no number."""
+    """An operand of `dims.value`: a size that is not a number, which the graph computes."""
 
     g: Graph
     size: Size
@@ -53,14 +53,14 @@ class Length:
         return self._by("Mod", other, self)
 
     def __floordiv__(self, other: Length | int) -> Length:
-        # Div rounds towards zero; without its remainder nothing is to be rounded
+        # Div rounds towards zero; without a remainder there is nothing to round
         return self._by("Div", self - self % other, other)
 
     def __rfloordiv__(self, other: int) -> Length:
         return self._by("Div", other - other % self, self)
 
     def __eq__(self, other: object) -> bool:
-        """No contradiction: what is fed tells."""
+        """Always equal, because only feeds decide the size."""
         return isinstance(other, int | Length)
 
     __hash__ = None  # type: ignore[assignment]
@@ -85,7 +85,7 @@ _FUNCTIONS: dims.Functions = {
 
 
 def sizes(g: Graph, texts: Sequence[int | str]) -> list[Size]:
-    """What an attribute of sizes says. Raises Lacking for a name that no input tells."""
+    """The sizes in an attribute. Raises Lacking for a name that no input gives."""
     return [size(g, n) for n in texts]
 
 
@@ -112,7 +112,7 @@ def _length(g: Graph, x: Value, axis: int) -> Length | int:
 
 
 def taken_whole(op: Op, slot: str, texts: Sequence[int | str]) -> list[bool]:
-    """Of each axis of an input, whether these sizes are its own."""
+    """For each axis of an input, whether these sizes are its own."""
     x, var = op[slot], op.found(op.desc.input(slot)[0])
     own = var.dims if var is not None and var.dims else ("",) * x.rank
     return [
@@ -122,5 +122,5 @@ def taken_whole(op: Op, slot: str, texts: Sequence[int | str]) -> list[bool]:
 
 
 def shape_of(found: Sequence[Size]) -> tuple[int, ...]:
-    """As a Value has it: -1 where a size is computed."""
+    """The shape in the form of a Value: -1 for sizes that are computed."""
     return tuple(n if isinstance(n, int) else -1 for n in found)

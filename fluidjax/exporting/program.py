@@ -1,4 +1,4 @@
-"""A program as a graph of ONNX nodes: op after op, by the table of rules."""
+"""Turns a program into a graph of ONNX nodes, op by op, by the table of rules."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from .graph import Graph
 from .rules import Op, Rule, table
 from .values import Lacking, Value
 
-FOLDED = (
-    1 << 20
-)  # what constants make is computed while exporting, up to so many bytes, or their own
+# results of constants are computed during the export, up to this size or that of their inputs
+FOLDED = 1 << 20
 IGNORED = frozenset({"feed", "fetch", "print", "assert", "delete_var"})
 
 
 class Exporter:
-    """The graph of block 0. lacks: (op type, why, remedy, place) of what the format has not; then
-    the graph is of no use.
+    """The graph of block 0. lacks: (op type, why, remedy, place) for what the format does not
+    support; then the graph is useless.
     """
 
     def __init__(
@@ -41,14 +40,14 @@ class Exporter:
         self.lacks = [] if lacks is None else lacks
         self.became: dict[str, Counter[str]] = {}
         self.rules: Mapping[str, Rule] = table()
-        self._left: Counter[str] = Counter()  # writes of a name that are still to come
-        self._made: set[str] = set()  # what the op that is exported has given so far
+        self._left: Counter[str] = Counter()  # remaining writes of each name
+        self._made: set[str] = set()  # outputs of the current op so far
         self.read: frozenset[str] = frozenset(
             n for b in desc.blocks for op in b.ops for n in op.reads
         )
 
     def given(self, name: str, dtype: str, shape: tuple[int, ...]) -> Value:
-        """A variable that is fed."""
+        """A fed variable."""
         value = Value(self.graph.names.new(name), dtype, shape)
         self.graph.names.called[value.name] = value.name
         self.graph.inputs.append(value)
@@ -56,7 +55,7 @@ class Exporter:
         return value
 
     def within(self, block: int) -> Exporter:
-        """For a block of this program, in a graph within this graph."""
+        """An exporter for a block of this program, in a graph within this graph."""
         made = Exporter(self.desc, self.params, self.graph.opset, self.lacks)
         made.graph, made.block = self.graph.inner(), block
         made.values, made.parameters = ChainMap({}, self.values), self.parameters
@@ -66,7 +65,9 @@ class Exporter:
     def inlined(
         self, graph: Graph, block: int, args: Sequence[str], values: Sequence[Value], results: Sequence[str],
     ) -> list[Value]:  # fmt: skip
-        """What a block that is a function of its own makes of these values, as nodes of a graph."""
+        """The outputs of a block that is a function of its own, for these values, as nodes of a
+        graph.
+        """
         base, line = graph.base, graph.line
         made = self.within(block)
         made.graph, made.values = graph, dict(zip(args, values, strict=True))
@@ -77,7 +78,7 @@ class Exporter:
     def local(
         self, name: str, dtype: str, shape: tuple[int, ...] | None, many: bool = False, lengths: tuple[Value, ...] = (),
     ) -> Value:  # fmt: skip
-        """A variable that a block is handed."""
+        """A variable that is passed to a block."""
         made = Value(self.graph.names.new(f"{name}@in"), dtype, shape, many=many, lengths=lengths)
         self.graph.names.called[made.name] = made.name
         self.values[name] = made
@@ -153,7 +154,7 @@ class Exporter:
         return self.desc.find_var(name, self.block)
 
     def _read(self, name: str) -> None:
-        """Give a name its value where it is a parameter."""
+        """Give a name its value if it is a parameter."""
         if name in self.values or name not in self.params:
             return
         if name in self.parameters:
@@ -167,7 +168,7 @@ class Exporter:
         self.values[name] = self.parameters[name]
 
     def named(self, name: str, value: Value) -> None:
-        """A variable gets a value; its last one has its name in the file."""
+        """Set a variable's value; its last value has its name in the file."""
         self._made.add(name)
         var = self.var(name)
         if var is not None and var.shape is not None and not value.many:
@@ -178,7 +179,9 @@ class Exporter:
         self.values[name] = value
 
     def _stand_in(self, name: str) -> None:
-        """A value for what could not be exported, so that the rest is still looked at."""
+        """A substitute for a value that could not be exported, so that the rest is still
+        checked.
+        """
         var = self.var(name)
         if var is None:
             return
@@ -189,7 +192,7 @@ class Exporter:
         self.values[name] = Value(name, dtype, shape, lengths=lengths, many=many)
 
     def _folded(self, op: OpDesc) -> dict[str, list[Value | None]] | None:
-        """What an op makes of constants alone, computed by the op itself."""
+        """The outputs of an op on constants, computed by the op itself."""
         definition = REGISTRY.get(op.type)
         if definition is None or definition.fn is None or definition.random or op.blocks:
             return None
@@ -224,7 +227,7 @@ class Exporter:
         return out
 
     def outputs(self, names: Sequence[str]) -> None:
-        """End the graph with these variables; an output has its variable's name."""
+        """Make these variables the graph's outputs; an output has its variable's name."""
         g = self.graph
         g.line = ""
         for name in names:
@@ -259,7 +262,7 @@ class Exporter:
         g.outputs.append(made)
 
     def _rename(self, name: str) -> None:
-        """Take a name from an earlier value, or from a constant."""
+        """Rename an earlier value, or a constant, that has this name."""
         names = self.graph.names
         for made, called in names.called.items():
             if called == name:
@@ -271,5 +274,5 @@ class Exporter:
 
 
 def _lengths(name: str, level: int, levels: int) -> str:
-    """What the lengths of a variable's rows are called."""
+    """The name of the lengths of a variable's rows."""
     return f"{name}.lengths" if levels == 1 else f"{name}.lengths.{level}"

@@ -1,4 +1,4 @@
-"""What an export did, op by op, and what the format lacks."""
+"""The result of an export, op by op, and what the format lacks."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from ..errors import UnsupportedError
 from ..ir.desc import FrozenMap
 
-LINES = 3  # of the places of a missing op, as many are listed
+LINES = 3  # listed places of a missing op
 
 
 @dataclass(frozen=True)
 class Lack:
-    """Something that the format has not. what: an op type, or what else is asked for; count: how
-    often; why: one clause; remedy: what would help; places: lines of the user's.
+    """Something that the format does not support. what: an op type, or another feature; count: how
+    often; why: one clause; remedy: what would help; places: the user's lines.
     """
 
     what: str
@@ -35,12 +35,11 @@ class Lack:
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What became of a program.
+    """The result of an export or import.
 
-    path, format: the file. ops: op type -> (how many, the nodes that they became). nodes: how many
-    the file has. inputs, outputs: what it takes and gives, as text. lacks: what stands in the way;
-    then nothing was written. notes: what the reader of the file should know. read: whether the file
-    was to be read.
+    path, format: the file. ops: op type -> (number of ops, their nodes). nodes: the number of nodes
+    in the file. inputs, outputs: as text. lacks: what the format does not support; then nothing was
+    written. notes: for the file's reader. read: whether the file was imported.
     """
 
     path: str
@@ -68,7 +67,7 @@ class ExportReport:
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as what JSON has."""
+        """The report as plain values for JSON."""
         return {
             "path": self.path,
             "format": self.format,
@@ -86,7 +85,7 @@ class ExportReport:
 
 
 class ExportError(UnsupportedError):
-    """A format lacks something that a program does. report: all of it."""
+    """A format lacks something that a program uses. report: the whole report."""
 
     def __init__(self, report: ExportReport) -> None:
         super().__init__(str(report))

@@ -1,4 +1,4 @@
-"""The table: which op becomes which nodes, and how a rule sees an op."""
+"""The table of rules from ops to nodes, and an op as rules see it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Made = Value | Sequence[Value | None] | Mapping[str, Any] | None
 
 
 class Op:
-    """An op that is being exported: its inputs as values, its attributes with their defaults."""
+    """An op during its export: its inputs as values, its attributes with their defaults."""
 
     def __init__(
         self, desc: OpDesc, values: Mapping[str, Value], found: Callable[[str], VarDesc | None]
     ) -> None:
         self.desc, self.type = desc, desc.type
         self._values, self._found = values, found
-        self.exporter: Any = None  # of an op with blocks, what exports them
-        self.read_later: frozenset[str] = frozenset()  # what other ops and the fetches read
+        self.exporter: Any = None  # for an op with blocks, the exporter of its blocks
+        self.read_later: frozenset[str] = frozenset()  # names that other ops and the fetches read
 
     def has(self, slot: str) -> bool:
         return any(n != EMPTY for n in self.desc.input(slot))
@@ -51,7 +51,7 @@ class Op:
         return self[slot] if self.has(slot) else None
 
     def attr(self, name: str) -> Any:
-        """An attribute, or what the op's declaration has for it."""
+        """An attribute, or its default in the op's declaration."""
         if name in self.desc.attrs:
             return self.desc.attrs[name]
         definition = REGISTRY.get(self.type)
@@ -66,15 +66,15 @@ class Op:
 
     @property
     def exporter_values(self) -> Mapping[str, Value]:
-        """What every variable is so far."""
+        """The values of all variables so far."""
         return self._values
 
     def found(self, name: str) -> VarDesc | None:
-        """How the program declares a variable."""
+        """The program's declaration of a variable."""
         return self._found(name)
 
     def declared(self, slot: str, index: int = 0) -> VarDesc | None:
-        """How the program declares an output."""
+        """The program's declaration of an output."""
         names = self.desc.output(slot)
         return self._found(names[index]) if index < len(names) else None
 
@@ -88,7 +88,7 @@ FAMILIES = (
 
 
 def rule(*types: str) -> Callable[[Rule], Rule]:
-    """Declare what op types become.
+    """Register the rule of op types.
 
     The function returns the value of the op's first output; a list, for its outputs slot by slot;
     or {slot: value or values}.

@@ -1,4 +1,4 @@
-"""A program as TensorFlow's SavedModel: StableHLO in one op, with the parameters as its
+"""Writes a program as TensorFlow's SavedModel: StableHLO in one op, with the parameters as its
 variables.
 """
 
@@ -24,10 +24,10 @@ from .subject import Shapes, Subject
 def to_savedmodel(
     subject: Subject, path: Path, shapes: Shapes, platforms: Sequence[str]
 ) -> ExportReport:
-    """Write a folder whose signature "serving_default" takes and gives what the program does.
+    """Write a folder whose signature "serving_default" has the program's inputs and outputs.
 
-    Raises ExportError for what cannot leave the process, UnsupportedError where TensorFlow is not
-    installed.
+    Raises ExportError for a program that works only in this process, UnsupportedError if TensorFlow
+    is not installed.
     """
     if find_spec("tensorflow") is None:
         raise UnsupportedError(
@@ -81,7 +81,9 @@ def to_savedmodel(
 
 
 def called(names: Sequence[str]) -> dict[str, str]:
-    """What inputs are called there, where a name has letters, digits and underscores only."""
+    """The names of inputs in the signature, in which a name has only letters, digits and
+    underscores.
+    """
     found: dict[str, str] = {}
     for name in names:
         own = re.sub(r"\W", "_", name, flags=re.ASCII)
@@ -92,15 +94,16 @@ def called(names: Sequence[str]) -> dict[str, str]:
 
 
 def _unread(tf: Any, signature: Any, inputs: Sequence[Mapping[str, Any]]) -> str:
-    """Why TensorFlow's own reader of StableHLO, which may be older than JAX's writer, refuses the
-    code; "" if it does not. It reads when it runs, so it runs on zeros.
+    """The reason why TensorFlow's own reader of StableHLO, which may be older than JAX's writer,
+    refuses the code; "" if it accepts it. The reader works at run time, so the code is run on
+    zeros.
     """
     zeros = {i["name"]: np.zeros([n or 1 for n in _sizes(i["shape"])], i["dtype"]) for i in inputs}
     try:
         signature(**{n: tf.constant(v) for n, v in zeros.items()})
     except tf.errors.OpError as error:
         found = re.search(r"Cannot deserialize computation: (.*)", error.message)
-        return found[1] if found else ""  # else these sizes do not fit
+        return found[1] if found else ""  # otherwise these sizes do not fit
     return ""
 
 

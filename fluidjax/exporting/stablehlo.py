@@ -1,4 +1,4 @@
-"""A program as StableHLO: a file that JAX alone reads, and names beside it in JSON."""
+"""A program as StableHLO: a file that only JAX reads, and a JSON file with its names."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ CALLS_BACK = b"callback"  # in code that calls Python by an address
 
 @dataclass(frozen=True)
 class Made:
-    """What jax.export made of a program: values of its persistent variables, those of them that are
-    arguments, and their names.
+    """The result of jax.export for a program: the values of persistent variables, those of them
+    that are arguments, and their names.
     """
 
     exported: Any
@@ -42,15 +42,15 @@ class Made:
 
     @property
     def inputs(self) -> Sequence[Any]:
-        """The types of what is fed."""
+        """The types of the feeds."""
         return list(self.exported.in_avals[len(self.kept) :])
 
 
 def made_of(
     subject: Subject, path: Path, format: str, shapes: Shapes, platforms: Sequence[str], apart: bool
 ) -> Made:
-    """A function of (the state where it is `apart`, what is fed). Raises ExportError for what
-    cannot leave the process.
+    """A function of (the state if it is `apart`, the feeds). Raises ExportError for a program that
+    works only in this process.
     """
     for name in platforms:
         if name not in PLATFORMS:
@@ -81,7 +81,7 @@ def made_of(
         types += _types(subject, sizes)
         try:
             made = jax.export.export(jax.jit(run), platforms=list(platforms))(*types)
-        except Exception as error:  # what JAX raises has no common class
+        except Exception as error:  # JAX's errors have no common class
             raise _lacking(report, error, sizes) from error
     if made.ordered_effects or made.unordered_effects or CALLS_BACK in made.mlir_module_serialized:
         lack = Lack("the program", 1, "it has effects on this process, or calls Python")
@@ -93,7 +93,7 @@ def report_of(
     subject: Subject, path: Path, format: str, inputs: Sequence[Mapping[str, Any]],
     outputs: Sequence[Mapping[str, Any]], size: int, notes: Sequence[str],
 ) -> ExportReport:  # fmt: skip
-    """The report of a program that became one module of StableHLO."""
+    """The report for a program that became one module of StableHLO."""
     kinds: dict[str, int] = {}
     for op in subject.desc.blocks[0].ops:
         if op.type not in ("feed", "fetch"):
@@ -113,8 +113,8 @@ def report_of(
 def to_stablehlo(
     subject: Subject, path: Path, shapes: Shapes, platforms: Sequence[str], state: str
 ) -> ExportReport:
-    """Write PATH, PATH.json and, where the state is of arguments, PATH.state. Raises ExportError
-    for what cannot leave the process.
+    """Write PATH, PATH.json and, if the state is passed as arguments, PATH.state. Raises
+    ExportError for a program that works only in this process.
     """
     if state not in STATES:
         raise FluidValueError(f"state is {state!r}{near(state, STATES)}; it is one of {STATES}")
@@ -165,7 +165,7 @@ def _lacking(
 
 
 def _sizes(subject: Subject, shapes: Shapes) -> dict[str, list[int | str]]:
-    """Of each input a number or a word for every axis."""
+    """For each input, a number or a word for every axis."""
     found = checked_sizes(subject, shapes)
     for i, (name, sizes) in enumerate(found.items()):
         found[name] = [
@@ -191,16 +191,16 @@ def tensor_metadata(name: str, aval: Any) -> dict[str, Any]:
 
 
 def line(tensor: Mapping[str, Any]) -> str:
-    """The same as a report has it."""
+    """The same in the form of a report."""
     return f"{tensor['name']} {tensor['dtype']}[{', '.join(str(n) for n in tensor['shape'])}]"
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """What was exported: ``loaded({"x": array})`` gives the outputs by name.
+    """An exported program: ``loaded({"x": array})`` gives the outputs by name.
 
-    inputs, outputs: of each its name, dtype and sizes, a word where a size is open. state: the
-    values of what persists, where they are arguments; another state may be given instead.
+    inputs, outputs: the name, dtype and sizes of each, with words for open sizes. state: the
+    persistent values, if they are arguments; you can pass another state instead.
     """
 
     inputs: tuple[Mapping[str, Any], ...]
@@ -243,11 +243,11 @@ class Loaded:
 
 
 def load_exported(path: str | Path) -> Loaded:
-    """What ``fluid.export(..., format="stablehlo")`` wrote, to be run by JAX alone.
+    """Load the files of ``fluid.export(..., format="stablehlo")``, to be run by JAX.
 
-    Raises FluidValueError for files that are not there, ParseError for files that are damaged or
-    are no such export, UnsupportedError where flatbuffers is not installed. Nothing in the files is
-    Python; code that would call Python is refused.
+    Raises FluidValueError for missing files, ParseError for files that are damaged or not such an
+    export, UnsupportedError if flatbuffers is not installed. Nothing in the files is Python; code
+    that would call Python is refused.
     """
     _needs_flatbuffers()
     where = Path(path)
@@ -272,7 +272,7 @@ def load_exported(path: str | Path) -> Loaded:
     try:
         exported = jax.export.deserialize(bytearray(code))
         count = len(exported.in_avals), len(exported.out_avals)
-    except Exception as error:  # a damaged file raises whatever its reader comes upon
+    except Exception as error:  # a damaged file may cause any error in its reader
         raise ParseError(f"{str(where)!r} is no StableHLO that this JAX reads: {error}") from None
     if count != (len(parts[2]) + len(parts[0]), len(parts[1])):
         raise ParseError(f"'{where}.json' describes other inputs and outputs than the code has")

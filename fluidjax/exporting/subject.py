@@ -1,4 +1,6 @@
-"""What is exported: a program that predicts, what it is fed and gives, and the values it reads."""
+"""The subject of an export: a program that predicts, its inputs and outputs, and the values that it
+reads.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +45,9 @@ def subject_of(
     fetches: Sequence[str | Variable] | None,
     scope: Scope | None,
 ) -> Subject:
-    """Of a program, a traced function or a folder of a saved model.
+    """The subject for a program, a traced function or a folder of a saved model.
 
-    Raises FluidTypeError for anything else, FluidValueError for names that it has not.
+    Raises FluidTypeError for anything else, FluidValueError for unknown names.
     """
     wanted = None if fetches is None else [f if isinstance(f, str) else f.name for f in fetches]
     if isinstance(model, Traced):
@@ -76,9 +78,10 @@ def subject_of(
 
 
 def checked_sizes(subject: Subject, shapes: Shapes) -> dict[str, list[int | str]]:
-    """Of each input a number or a text for every axis, "" where an open size has no name.
+    """For each input a number or a text for every axis, "" for an open size without a name.
 
-    Raises FluidTypeError and FluidValueError for sizes that are none, or not the program's.
+    Raises FluidTypeError and FluidValueError for invalid sizes, and for sizes that contradict the
+    program.
     """
     if not isinstance(shapes, Mapping):
         raise FluidTypeError(f"shapes is a mapping by input, not {type(shapes).__name__}")
@@ -155,6 +158,6 @@ def _pruned(
 
 
 def _needed(desc: ProgramDesc, fetches: Sequence[str], feeds: Sequence[str]) -> ProgramDesc:
-    """The part that the last values of the fetches need."""
+    """The part of the program that the final values of the fetches need."""
     part = edit.run_only(desc, fetches, (), feeds)
     return edit.drop_dead_vars(part, fetches, keep_persistable=False, keep_data=False)

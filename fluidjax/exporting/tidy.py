@@ -1,4 +1,6 @@
-"""A finished graph with less in it: nodes that nothing reads go, transposes that meet cancel."""
+"""Simplifies a finished graph: removes nodes that nothing reads, and cancels adjacent
+transposes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numpy as np
 
 from .graph import Graph, Node
 
-# what computes each element by itself, so that a transpose may as well come after it
+# elementwise ops, behind which a transpose may move
 EACH = frozenset(
     "Relu Sigmoid Tanh Exp Log Sqrt Abs Neg Floor Ceil Round Erf Reciprocal Sign Softplus Softsign Elu Selu LeakyRelu"
     " HardSigmoid Cast Identity Not Sin Cos Tan Clip".split()
@@ -53,7 +55,7 @@ def _drop(g: Graph) -> None:
 
 
 def _redirect(g: Graph, old: str, new: str) -> None:
-    """Let all that read one value read another."""
+    """Make all readers of one value read another."""
     for node in g.nodes:
         node.inputs = [new if n == old else n for n in node.inputs]
         for value in node.attrs.values():
@@ -62,8 +64,8 @@ def _redirect(g: Graph, old: str, new: str) -> None:
 
 
 def _move(g: Graph) -> bool:
-    """Join transposes that meet, and move one behind what computes each element by itself; whether
-    anything changed.
+    """Merge adjacent transposes, and move one behind elementwise ops. Returns whether anything
+    changed.
     """
     makers = {n: node for node in g.nodes for n in node.outputs}
     read = read_within(g)
@@ -88,8 +90,8 @@ def _move(g: Graph) -> bool:
 
 
 def _before(g: Graph, node: Node, makers: dict[str, Node], read: Counter[str]) -> list[int] | None:
-    """The one order in which all that a node computes element by element comes out of transposes,
-    which nothing else reads; None where there is none.
+    """The common order of the transposes in front of an elementwise node, if nothing else reads
+    their outputs; None if there is none.
     """
     count = 1 if node.kind in EACH else 2 if node.kind in TWO else 0
     orders: list[list[int]] = []
@@ -106,7 +108,7 @@ def _before(g: Graph, node: Node, makers: dict[str, Node], read: Counter[str]) -
 
 
 def _behind(g: Graph, node: Node, order: list[int], makers: dict[str, Node]) -> None:
-    """Compute first, then transpose: a constant lies as it would before the transpose."""
+    """Compute first, then transpose; constants are transposed inversely."""
     names, out = g.names, node.outputs[0]
     count = 1 if node.kind in EACH else 2
     for i, name in enumerate(node.inputs[:count]):

@@ -1,4 +1,4 @@
-"""A program as Paddle's own files, and as text."""
+"""Writes a program as Paddle's own files, or as text."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _report(subject: Subject, path: Path, format: str, size: int) -> ExportRepor
 
 
 def to_fluid(subject: Subject, path: Path) -> ExportReport:
-    """A folder with ``__model__`` and a file for each parameter. Raises ExportError for ops of
-    JAX's, which Paddle does not have.
+    """Write a folder with ``__model__`` and a file for each parameter. Raises ExportError for JAX's
+    ops, which Paddle does not have.
     """
     found = [
         (op.type, "Paddle has no such op", "write the function with fluid.layers", op.loc or "")
@@ -55,7 +55,7 @@ def to_fluid(subject: Subject, path: Path) -> ExportReport:
 
 
 def to_text(subject: Subject, path: Path) -> ExportReport:
-    """The program as it prints."""
+    """Write the printed program."""
     text = printed(subject.desc)
     write_text(path, text)
     return _report(subject, path, "text", len(text.encode()))

@@ -1,4 +1,4 @@
-"""A program as an ONNX file, or a report of all that ONNX lacks for it."""
+"""Writes a program as an ONNX file, or reports everything that ONNX lacks for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from .values import Lacking, Value
 def to_onnx(
     subject: Subject, path: Path, opset: int, shapes: Shapes, apart: bool | None
 ) -> ExportReport:
-    """Write a program as ONNX. Raises ExportError with the whole report where something lacks."""
+    """Write a program as ONNX. Raises ExportError with the whole report if something is not
+    supported.
+    """
     onnx()
     if type(opset) is not int or opset not in OPSETS:
         raise FluidValueError(
@@ -89,8 +91,8 @@ def _input(
 
 
 def _knows_sequences(desc: ProgramDesc) -> bool:
-    """Whether any op looks at lengths; else what is declared with them is an array like any
-    other.
+    """Whether any op reads lengths; otherwise a variable declared with lengths is an ordinary
+    array.
     """
     return any(
         isinstance(REGISTRY[op.type].traits.rows, Sequences)
@@ -103,7 +105,9 @@ def _knows_sequences(desc: ProgramDesc) -> bool:
 def _ragged(
     exporter: Exporter, var: VarDesc, dtype: str, open_sizes: dict[str, dict[int, str]]
 ) -> None:
-    """An input of sequences: padded rows [sequences, longest, ...], and how long each one is."""
+    """An input of sequences: padded rows [sequences, longest, ...], and the length of each
+    sequence.
+    """
     from .onnx_ops.sequences import rows_of
 
     name, rest = var.name, tuple((var.shape or ())[1:])

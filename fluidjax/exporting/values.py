@@ -1,4 +1,4 @@
-"""What a variable of a program is in an ONNX graph."""
+"""Values: the variables of a program in an ONNX graph."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 class Value:
     """An array under a name of the graph.
 
-    dtype: NumPy's name for its elements. shape: -1 where a size is open, None where not even the
-    rank is known. const: the array itself where it is known. lengths: of rows that belong to
-    sequences, how many belong to each, the outermost level first (docs/lod.md). many: a list of
-    arrays (Fluid's tensor array) instead of one.
+    dtype: NumPy's name for the dtype. shape: -1 for open sizes, None if even the rank is unknown.
+    const: the array itself if it is known. lengths: for rows of sequences, the number of rows of
+    each, the outermost level first (docs/lod.md). many: a list of arrays (Fluid's tensor array)
+    instead of one.
     """
 
     name: str
@@ -27,14 +27,14 @@ class Value:
 
     @property
     def rank(self) -> int:
-        """How many axes it has. Raises Lacking where that is open."""
+        """The number of axes. Raises Lacking if it is open."""
         if self.shape is None:
             raise Lacking(f"the rank of '{self.name}' is not known", "declare its shape")
         return len(self.shape)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Its shape. Raises Lacking where the rank is open."""
+        """Its shape. Raises Lacking if the rank is open."""
         return (-1,) * self.rank if self.shape is None else self.shape
 
     @property
@@ -47,7 +47,7 @@ class Value:
 
 
 class Lacking(Exception):
-    """The format has nothing for an op as it is used here. why: one clause; remedy: what would help."""
+    """The format does not support an op in this use. why: one clause; remedy: what would help."""
 
     def __init__(self, why: str, remedy: str = "") -> None:
         super().__init__(why)

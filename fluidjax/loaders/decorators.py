@@ -77,8 +77,8 @@ def shuffle(reader: Reader, buf_size: int, seed: int | None = None) -> Reader:
         now = reading_pass.get()
         if seed is None and now is not None and now.skip:
             raise FluidValueError(
-                "a shuffle without a seed cannot go on in the middle of a pass, since its order is"
-                " another one; give shuffle a seed"
+                "a shuffle without a seed cannot resume in the middle of a pass, because its order"
+                " would change; give shuffle a seed"
             )
         number = next(counter) if now is None else now.epoch
         draw = random.shuffle if seed is None else random.Random(f"{seed} {number}").shuffle

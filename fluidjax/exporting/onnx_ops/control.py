@@ -14,7 +14,7 @@ from ..values import Lacking
 
 
 def own(g: Graph, values: Sequence[Value]) -> list[Value]:
-    """Values as a block's outputs: each made by the block, and none twice."""
+    """Values as outputs of a block: each computed by the block, without duplicates."""
     made = {n for node in g.nodes for n in node.outputs}
     found: list[Value] = []
     for v in values:
@@ -62,7 +62,7 @@ def recurrent(g: Graph, op: Op) -> dict[str, list[Value]]:
 
 @rule("while")
 def loop(g: Graph, op: Op) -> dict[str, list[Value]]:
-    """A Loop that carries what its block writes of the variables around it."""
+    """A Loop that carries the outer variables that its block writes."""
     (idx,), (condition,) = op.desc.blocks, op.desc.input("Condition")
     outer = op.exporter
     names = [n for n in walk.written_outside(outer.desc, op.desc) if n != condition]
@@ -96,7 +96,7 @@ def loop(g: Graph, op: Op) -> dict[str, list[Value]]:
 
 
 def _nothing(g: Graph, op: Op, name: str) -> Value:
-    """What a variable begins with that only the block writes."""
+    """The initial value of a variable that only the block writes."""
     var = op.found(name)
     if var is None or var.dtype is None:
         raise Lacking(f"'{name}' has no declared type")
@@ -107,7 +107,7 @@ def _nothing(g: Graph, op: Op, name: str) -> Value:
 
 
 def _loose(op: Op, name: str, first: Value) -> tuple[int, ...] | None:
-    """The shape of what a loop carries: sizes that the program leaves open may change."""
+    """The shape of a carried value: sizes that the program leaves open may change."""
     var = op.found(name)
     if first.shape is None or var is None or var.shape is None:
         return None
@@ -118,7 +118,7 @@ def _loose(op: Op, name: str, first: Value) -> tuple[int, ...] | None:
 
 @rule("conditional_block")
 def conditional(g: Graph, op: Op) -> dict[str, list[Value]]:
-    """An If, whose other side gives what was there before."""
+    """An If whose other branch returns the old values."""
     (idx,) = op.desc.blocks
     outer = op.exporter
     names = list(walk.written_outside(outer.desc, op.desc))
@@ -152,7 +152,7 @@ def empty(g: Graph, dtype: str) -> Value:
 
 @rule("write_to_array")
 def write(g: Graph, op: Op) -> Value:
-    """Behind the last entry, or in place of one that is there."""
+    """Write behind the last entry, or in place of an existing one."""
     x, at = op["X"], op["I"]
     (name,) = op.desc.output("Out")
     before = op.exporter_values.get(name)

@@ -1,4 +1,4 @@
-"""Arrays that are made of numbers in the program, sometimes in the shape of others."""
+"""Arrays made from numbers in the program, sometimes with the shape of another array."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fill_batch(g: Graph, op: Op) -> Value:
     place = int(op.attr("input_dim_idx"))
     rows: Size = g.size(x, place)
     if x.lengths and place == 0:
-        rows = g.size(x.lengths[0], 0)  # of sequences, their number
+        rows = g.size(x.lengths[0], 0)  # for sequences, their number
     sizes[int(op.attr("output_dim_idx"))] = rows
     return g.filled(_value(op), _named(op), sizes)
 

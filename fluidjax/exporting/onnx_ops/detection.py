@@ -121,7 +121,7 @@ def box_coder(g: Graph, op: Op) -> dict[str, Value]:
 
 @rule("prior_box", "density_prior_box", "anchor_generator")
 def boxes_of_cells(g: Graph, op: Op) -> dict[str, Value]:
-    """They follow from sizes alone, so the op itself computes them."""
+    """Compute boxes by the op itself, because they depend only on sizes."""
     definition = lookup(op.type)
     given: dict[str, np.ndarray] = {}
     for slot in ("Input", "Image"):
@@ -153,7 +153,7 @@ def roi_align(g: Graph, op: Op) -> Value:
 
 @rule("multiclass_nms", "multiclass_nms2")
 def multiclass_nms(g: Graph, op: Op) -> dict[str, Value]:
-    """NonMaxSuppression, then the best of each image; where there are none, no row."""
+    """NonMaxSuppression, then the best of each image; no row for an image without any."""
     boxes, scores = op["BBoxes"], op["Scores"]
     if boxes.lengths or boxes.rank != 3 or boxes.sizes[2] != 4 or float(op.attr("nms_eta")) < 1:
         raise Lacking(
@@ -178,7 +178,8 @@ def multiclass_nms(g: Graph, op: Op) -> dict[str, Value]:
         taken = g.add("ScatterElements", nothing, best, there, shape=nothing.shape, axis=2)
         scores = g.where(taken, scores, g.number(-np.inf, scores))
     cells = boxes
-    if not op.attr("normalized"):  # a box of whole pixels is one wider than its corners are apart
+    # a box of whole pixels is one wider than the distance of its corners
+    if not op.attr("normalized"):
         cells = g.plus(boxes, g.constant([0, 0, 1, 1], boxes.dtype))
     every = g.concat([g.vector([g.size(boxes, 1)]), g.ints(1)], 0)
     chosen = g.add(
@@ -200,15 +201,15 @@ def multiclass_nms(g: Graph, op: Op) -> dict[str, Value]:
 
 
 def _per_image(g: Graph, image: Value, boxes: Value) -> Value:
-    """How many rows each image has."""
+    """The number of rows of each image."""
     images = g.unsqueeze(g.count(g.size(boxes, 0)), [1])
     same = g.binary("Equal", images, g.reshape(image, [1, -1]), "bool")
     return g.reduce("Sum", g.cast(same, "int64"), [1], False)
 
 
 def _best_of_images(g: Graph, chosen: Value, scores: Value, boxes: Value, most: int) -> Value:
-    """Which rows are among the `most` best of their image. A row more, of no image, goes along, for
-    nothing can be sorted where there are none.
+    """The rows that are among the `most` best of their image. A further row of no image is added,
+    because an empty array cannot be sorted.
     """
     rows = g.vector([g.size(chosen, 0)])
     size = g.plus(rows, 1)

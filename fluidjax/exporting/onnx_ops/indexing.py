@@ -1,4 +1,4 @@
-"""Elements that are chosen by their place or by their order."""
+"""Elements selected by position or by order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lookup(g: Graph, op: Op) -> Value:
     if padding != -1:
         padding = padding if padding >= 0 else table.sizes[0] + padding
         if table.const is not None and ids.const is None:
-            # the row that stands for nothing is zero in a table of its own
+            # the padding row is zero in a table of its own
             rows = table.const.copy()
             rows[padding] = 0
             if np.array_equal(rows, table.const):
@@ -76,7 +76,7 @@ def scatter(g: Graph, op: Op) -> Value:
     at = g.reshape(g.cast(ids, "int64"), [-1, 1])
     if op.attr("overwrite"):
         return g.like("ScatterND", x, at, updates)
-    # rows that are named begin at zero
+    # named rows begin at zero
     zeros = g.times(updates, 0.0)
     emptied = g.like("ScatterND", x, at, zeros)
     return g.add("ScatterND", emptied, at, updates, shape=x.shape, reduction="add")

@@ -1,4 +1,4 @@
-"""JAX's own ops (``jax.*``), as functions that were traced have them."""
+"""JAX's own ops (``jax.*``), from traced functions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ REDUCED = {"reduce_sum": "Sum", "reduce_max": "Max", "reduce_min": "Min", "reduc
 
 
 def _pair(g: Graph, op: Op) -> tuple[Value, Value]:
-    """The two operands, of which one may be a literal."""
+    """The two operands, one of which may be a literal."""
     if op.has("X") and op.has("Y"):
         return op["X"], op["Y"]
     if op.has("X"):
@@ -220,7 +220,7 @@ def broadcast_in_dim(g: Graph, op: Op) -> Value:
     x, shape = op["X"], sizes(g, op.attr("shape"))
     axes = list(op.attr("broadcast_dimensions"))
     wide = g.unsqueeze(x, [a for a in range(len(shape)) if a not in axes])
-    # what has several entries, or is open, is as long as it shall be
+    # an axis with several entries, or an open one, has its final size already
     more = [n if m == 1 else 1 for n, m in zip(shape, wide.sizes, strict=True)]
     if all(n == 1 for n in more):
         return wide
@@ -278,7 +278,7 @@ def pad(g: Graph, op: Op) -> Value:
 
 
 def _starts(g: Graph, op: Op, x: Value, part: Sequence[Size]) -> Value:
-    """Where a part of x begins, moved so that it lies within."""
+    """The start of a part of x, shifted so that the part is within x."""
     at = g.concat([g.reshape(g.cast(s, "int64"), [1]) for s in op.all("Starts")], 0)
     return _within(g, at, x, part)
 
@@ -329,7 +329,7 @@ def unstack(g: Graph, op: Op) -> dict[str, Any]:
 
 @rule("jax.dot_general")
 def dot_general(g: Graph, op: Op) -> Value:
-    """MatMul where it is one, else Einsum, which says every contraction."""
+    """MatMul if possible, else Einsum, which can express every contraction."""
     x, y = op["Lhs"], op["Rhs"]
     contract = list(op.attr("lhs_contract")), list(op.attr("rhs_contract"))
     batch = list(op.attr("lhs_batch")), list(op.attr("rhs_batch"))
@@ -441,7 +441,7 @@ def conv(g: Graph, op: Op) -> Value:
 
 
 def _numbers(op: Op, name: str) -> list[int]:
-    """An attribute of sizes. Raises Lacking where one is open."""
+    """An attribute of sizes. Raises Lacking if one is open."""
     found = list(op.attr(name))
     if any(isinstance(n, str) and not n.lstrip("-").isdigit() for n in found):
         raise Lacking(f"its {name} depends on a size that is open", "fix that size")
@@ -451,7 +451,7 @@ def _numbers(op: Op, name: str) -> list[int]:
 def _transposed(
     g: Graph, op: Op, x: Value, w: Value, apart: list[int], dilations: list[int], pads: list[int]
 ) -> Value:
-    """A convolution of a dilated input: a transposed convolution with the flipped filter."""
+    """A convolution of a dilated input as a transposed convolution with the flipped filter."""
     strides = [int(n) for n in op.attr("window_strides")]
     if any(s != 1 for s in strides) or int(op.attr("feature_group_count")) != 1:
         raise Lacking("it is dilated on the left with strides or groups, as gradients are")
@@ -532,7 +532,7 @@ def reduce_window(g: Graph, op: Op) -> Value:
 
 @rule("jax.gather")
 def gather(g: Graph, op: Op) -> Value:
-    """What indexing by arrays makes: whole slices but for the axes that are indexed."""
+    """The gather of indexing by arrays: whole slices except on the indexed axes."""
     x, index = op["X"], g.cast(op["Indices"], "int64")
     offsets, gone = list(op.attr("offset_dims")), list(op.attr("collapsed_slice_dims"))
     axes, parts = list(op.attr("start_index_map")), list(op.attr("slice_sizes"))
@@ -541,7 +541,7 @@ def gather(g: Graph, op: Op) -> Value:
         list(op.attr("operand_batching_dims") or ()),
         "clip" in str(op.attr("mode")).lower(),
     )
-    # an axis that is taken whole begins at 0; one of which a single entry stays is put back below
+    # an axis that is taken whole begins at 0; one with a single entry is restored below
     found = [i for i, a in enumerate(axes) if not (clipped and all_of[a] and not one[a])]
     if len(found) < len(axes):
         index = g.gather(index, g.ints(*found), -1)
@@ -591,7 +591,7 @@ def gather(g: Graph, op: Op) -> Value:
 
 
 def _one_part(g: Graph, op: Op) -> Value:
-    """A gather of one part of its input."""
+    """A gather of one slice of its input."""
     x, index = op["X"], g.cast(op["Indices"], "int64")
     part, axes = sizes(g, op.attr("slice_sizes")), list(op.attr("start_index_map"))
     each = [
@@ -613,7 +613,7 @@ def call(g: Graph, op: Op) -> dict[str, list[Value]]:
 
 @rule("jax.cond")
 def cond(g: Graph, op: Op) -> dict[str, list[Value]]:
-    """An If, or one within another."""
+    """An If, or nested Ifs."""
     blocks, operands = list(op.attr("sub_blocks")), op.all("Operands")
     args, results = list(op.attr("args")), list(op.attr("results"))
     count, each = len(operands), len(results) // len(blocks)

@@ -11,7 +11,7 @@ from ..graph import Graph
 from ..rules import RULES, Op, rule
 from ..values import Lacking, Value
 
-# op type -> the ONNX op that is the same, and its attributes from the op's
+# op type -> the equivalent ONNX op, and its attributes from the op's
 ONE: dict[str, tuple[str, dict[str, str]]] = {
     "relu": ("Relu", {}),
     "sigmoid": ("Sigmoid", {}),
@@ -61,7 +61,7 @@ def _ragged(rows: Value, x: Value) -> Value:
     return rows.ragged(x.lengths)
 
 
-# op type -> what it computes of X
+# op type -> its function of X
 COMPOSED: dict[str, Callable[[Graph, Op, Value], Value]] = {
     "square": lambda g, op, x: g.times(x, x),
     "rsqrt": lambda g, op, x: g.like("Reciprocal", g.like("Sqrt", x)),
@@ -111,7 +111,7 @@ def over(g: Graph, x: Value, bound: float) -> Value:
 
 
 def within(g: Graph, x: Value, bound: float) -> Value:
-    """Whether x is no more than a bound; nan is not, so that it stays what it is."""
+    """Whether x is at most a bound; also true for nan, which is kept."""
     return g.binary("LessOrEqual", x, g.number(bound, x), "bool")
 
 
@@ -280,7 +280,7 @@ def finite_all(g: Graph, op: Op) -> Value:
 
 
 def aligned(g: Graph, x: Value, y: Value, axis: int) -> tuple[Value, Value]:
-    """x and y so that NumPy's broadcasting is Fluid's: y along x's axes from `axis` on."""
+    """x and y such that NumPy's broadcasting is Fluid's: y along x's axes from `axis` on."""
     if x.rank < y.rank:
         x, y = aligned(g, y, x, axis)
         return y, x
@@ -288,7 +288,7 @@ def aligned(g: Graph, x: Value, y: Value, axis: int) -> tuple[Value, Value]:
         return x, y
     axis = x.rank - y.rank if axis == -1 else axis
     behind = x.rank - axis - y.rank
-    if behind < 0:  # Fluid lets y's last sizes of 1 reach beyond x
+    if behind < 0:  # Fluid lets y's last sizes of 1 exceed x's axes
         y = g.squeeze(y, range(y.rank + behind, y.rank))
     elif behind:
         y = g.unsqueeze(y, range(y.rank, y.rank + behind))
@@ -317,7 +317,7 @@ for _name, _kind in (COMPARISONS | LOGIC).items():
 
 @rule("elementwise_max", "elementwise_min")
 def extreme(g: Graph, op: Op) -> Value:
-    """Y where either is nan, as Fluid has it."""
+    """Y if either is nan, as in Fluid."""
     x, y = aligned(g, op["X"], op["Y"], op.attr("axis"))
     kind = "Max" if op.type == "elementwise_max" else "Min"
     return g.binary(kind, x, y).ragged(op["X"].lengths)
@@ -325,7 +325,7 @@ def extreme(g: Graph, op: Op) -> Value:
 
 @rule("equal", "not_equal")
 def equal(g: Graph, op: Op) -> Value:
-    """Of floats, whether they are less than 1e-8 apart, as Fluid has it."""
+    """For floats, whether they differ by less than 1e-8, as in Fluid."""
     x, y = aligned(g, op["X"], op["Y"], op.attr("axis"))
     if x.is_float:
         made = g.like("Less", g.like("Abs", g.minus(x, y)), g.number(1e-8, x))

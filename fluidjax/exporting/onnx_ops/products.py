@@ -1,4 +1,4 @@
-"""Products of matrices, and what normalises."""
+"""Products of matrices, and normalisation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..values import Lacking, Value
 
 
 def flat(g: Graph, x: Value, columns: int) -> Value:
-    """x as a matrix, its first axes the rows."""
+    """x as a matrix whose rows are its first axes."""
     if x.rank == 2 and columns == 1:
         return x
     before, behind = x.sizes[:columns], x.sizes[columns:]
@@ -43,7 +43,7 @@ def matmul(g: Graph, op: Op) -> Value:
     if (op.attr("head_number") or 1) > 1 or op.attr("fused_reshape_Out") or op.attr("fused_transpose_Out"):  # fmt: skip
         raise Lacking("it multiplies by heads, or is fused with other ops")
     gone = []
-    if op.type == "matmul":  # a vector is a row, or a column where it is transposed
+    if op.type == "matmul":  # a vector is a row, or a column if it is transposed
         if x.rank == 1:
             gone += [] if tx else [-2]
             x, tx = g.unsqueeze(x, [1] if tx else [0]), False
@@ -104,7 +104,7 @@ def fc(g: Graph, op: Op) -> Value:
     return g.reshape(made, [*(g.size(x, a) for a in range(columns)), w.sizes[1]]).ragged(x.lengths)
 
 
-# what normalises
+# normalisation
 
 
 def _per_channel(g: Graph, v: Value, rank: int) -> Value:
@@ -305,7 +305,7 @@ def softmax_loss(g: Graph, op: Op) -> dict[str, Any]:
 
 
 def _picked(g: Graph, x: Value, label: Value, axis: int, ignored: int) -> Value:
-    """x at the labels along an axis, which stays as one; 0 at those that are ignored."""
+    """x at the labels along an axis, which is kept with size 1; 0 for ignored labels."""
     label = label if label.rank == x.rank else g.unsqueeze(label, [axis])
     skip = g.binary("Equal", label, g.number(ignored, label), "bool")
     safe = g.where(skip, g.number(0, label), label)

@@ -1,5 +1,5 @@
-"""Quantisation: what fake ops round becomes QuantizeLinear and DequantizeLinear, weights of whole
-numbers int8.
+"""Quantisation: the rounding of fake ops becomes QuantizeLinear and DequantizeLinear, and weights
+of whole numbers become int8.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _steps(bits: int) -> float:
 
 
 def _limits(g: Graph, op: Op, x: Value) -> Value:
-    """The greatest value that is not clipped, a scalar."""
+    """The largest value that is not clipped, a scalar."""
     if int(op.attr("bit_length") or 8) != 8:
         raise Lacking(f"it has {op.attr('bit_length')} bits", "quantise to 8")
     if op.has("InScale") or op.has("Scale"):
@@ -28,13 +28,13 @@ def _limits(g: Graph, op: Op, x: Value) -> Value:
 
 
 def _quantised(g: Graph, op: Op, x: Value, limit: Value) -> tuple[Value, Value]:
-    """int8, and the size of a step. The least value is as far from zero as the greatest."""
+    """int8, and the size of a step. The smallest value is the negative of the largest."""
     none = g.binary("LessOrEqual", limit, g.number(1e-30, limit), "bool")  # zeros alone
     step = g.over(g.where(none, g.plus(limit, 1e-6), limit), 127.0)
     low = g.like("Neg", limit)
     cut = g.binary("Max", g.binary("Min", x, limit), low)
     zero = g.constant(np.int8(0))
-    if op.attr("round_type") == AWAY:  # ONNX itself rounds halves to the even number
+    if op.attr("round_type") == AWAY:  # ONNX itself rounds halves to even
         size = g.like("Abs", g.over(cut, step))
         whole = g.like("Floor", size)
         up = g.binary("GreaterOrEqual", g.minus(size, whole), g.number(0.5, x), "bool")
@@ -55,7 +55,7 @@ def _restored(g: Graph, x: Value, step: Value, like: Value) -> Value:
     "fake_quantize_abs_max", "fake_quantize_range_abs_max", "fake_quantize_moving_average_abs_max"
 )
 def quantise(g: Graph, op: Op) -> dict[str, Value]:
-    """Whole numbers as floats: the op behind it restores their size."""
+    """Whole numbers as floats; the op behind it restores their scale."""
     x = op["X"]
     limit = _limits(g, op, x)
     whole, _ = _quantised(g, op, x, limit)

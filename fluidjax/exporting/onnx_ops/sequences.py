@@ -1,8 +1,7 @@
 """Sequences of different lengths.
 
-In the graph they are their rows one behind another, as in Fluid, with an int64 array of lengths. At
-the graph's edge, and where an op looks along a sequence, they are padded: [sequences, longest,
-...].
+In the graph they are concatenated rows, as in Fluid, with an int64 array of lengths. In the graph's
+inputs and outputs, and for ops along a sequence, they are padded: [sequences, longest, ...].
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .windows import patches
 
 
 def lengths_of(x: Value) -> Value:
-    """How many rows each sequence has. Raises Lacking for what is no sequences."""
+    """The number of rows of each sequence. Raises Lacking for anything but sequences."""
     if not x.lengths:
         raise Lacking(f"'{x.name}' has no lengths of sequences", "declare it with lod_level=1")
     return x.lengths[-1]
@@ -35,7 +34,9 @@ def longest(g: Graph, lengths: Value) -> Value:
 
 
 def grid(g: Graph, lengths: Value, starts: Value | None = None) -> tuple[Value, Value]:
-    """[sequences, longest]: the row of each place, 0 behind the end; and whether there is one."""
+    """[sequences, longest]: the row at each position, 0 behind the end; and whether there is a
+    row.
+    """
     key = ("grid", lengths.name, None if starts is None else starts.name)
     if key not in g.cache:
         if starts is None:
@@ -49,7 +50,7 @@ def grid(g: Graph, lengths: Value, starts: Value | None = None) -> tuple[Value, 
 
 
 def padded(g: Graph, x: Value, fill: Value | float | None = 0.0) -> Value:
-    """x as [sequences, longest, ...]; fill: what stands behind the end (None: anything)."""
+    """x as [sequences, longest, ...]; fill: the value behind the end (None: any)."""
     rows, within = grid(g, lengths_of(x))
     made = g.gather(x, rows)
     if fill is None:
@@ -62,7 +63,7 @@ def padded(g: Graph, x: Value, fill: Value | float | None = 0.0) -> Value:
 
 
 def flat(g: Graph, x: Value, lengths: Value) -> Value:
-    """The rows of what `padded` made."""
+    """The rows of a value that `padded` made."""
     _, within = grid(g, lengths)
     return _rows(g, x, within)
 
@@ -78,22 +79,22 @@ def _rows(g: Graph, x: Value, within: Value) -> Value:
 
 
 def rows_of(g: Graph, x: Value, lengths: Value) -> Value:
-    """The rows of an array [sequences, places, ...], of which each sequence has its length."""
+    """The rows of an array [sequences, positions, ...]; each sequence has its length."""
     places = g.unsqueeze(g.count(g.size(x, 1)), [0])
     within = g.binary("Less", places, g.unsqueeze(lengths, [1]), "bool")
     return _rows(g, x, within)
 
 
 def shown(g: Graph, x: Value) -> list[Value]:
-    """What stands for sequences at the graph's edge: padded rows, and the lengths of each level."""
+    """Sequences as outputs of the graph: padded rows, and the lengths of each level."""
     zero = g.constant(False) if x.dtype == "bool" else g.number(0, x)
-    # a row more, for places behind the end are taken from there, also where there are no rows
+    # one more row, which positions behind the end read, even if there are no rows
     more = g.filled(0, x.dtype, [1, *(g.size(x, a) for a in range(1, x.rank))])
     return [padded(g, g.concat([x, more], 0).ragged(x.lengths), zero), *x.lengths]
 
 
 def numbered(g: Graph, lengths: Value) -> Value:
-    """[rows]: the number of the sequence that each row belongs to."""
+    """[rows]: the number of each row's sequence."""
     key = ("numbered", lengths.name)
     if key not in g.cache:
         _, within = grid(g, lengths)
@@ -301,8 +302,8 @@ def _first(g: Graph, state: Value | None) -> Value | None:
 
 @rule("gru")
 def gru(g: Graph, op: Op) -> dict[str, Value]:
-    """ONNX's update gate is how much of the old state stays, Fluid's how much of the new comes in
-    (unless origin_mode): of sigmoids, the other sign.
+    """ONNX's update gate is the share of the old state, Fluid's the share of the new one (unless
+    origin_mode): for sigmoids, the opposite sign.
     """
     x, weight = op["Input"], _known(op["Weight"])
     gate, act = str(op.attr("gate_activation")), str(op.attr("activation"))
@@ -375,7 +376,7 @@ def lstm(g: Graph, op: Op) -> dict[str, Value]:
 
 
 def _lstm_by_steps(g: Graph, op: Op, x: Value, names: Sequence[str]) -> dict[str, Value]:
-    """As a Scan, which shows the cells of each step too."""
+    """As a Scan, which also returns the cells of each step."""
     weight, bias = op["Weight"], op["Bias"]
     d = weight.sizes[0]
     lengths = lengths_of(x)
@@ -470,7 +471,7 @@ def lstm_unit(g: Graph, op: Op) -> dict[str, Value]:
     return {"C": cell.ragged(x.lengths), "H": hidden.ragged(x.lengths)}
 
 
-# what reads a sequence's labels
+# ops on a sequence's labels
 
 
 @rule("crf_decoding")

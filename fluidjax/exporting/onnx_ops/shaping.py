@@ -1,4 +1,4 @@
-"""Other shapes and orders of the same elements."""
+"""Ops that change the shape or order of elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..values import Lacking, Value
 
 
 def numbers(g: Graph, op: Op, whole: str, parts: str, attr: str) -> list[Size]:
-    """Sizes that a tensor, a list of tensors or an attribute gives, the tensor first."""
+    """Sizes that a tensor, a list of tensors or an attribute gives; the tensor takes precedence."""
     given = op.get(whole) if whole else None
     if given is not None:
         if given.const is not None:
@@ -64,7 +64,9 @@ def reshaped(g: Graph, x: Value, sizes: Sequence[Size], op: Op) -> Value:
 
 
 def _same_rows(x: Value, shape: Sequence[int]) -> bool:
-    """Whether a shape with an open first size has as many rows as x: the rest is as large."""
+    """Whether a shape with an open first size has as many rows as x, which holds if its other sizes
+    are as large.
+    """
     rest, own = list(shape[1:]), list(x.sizes[1:])
     return -1 not in rest and -1 not in own and int(np.prod(rest)) == int(np.prod(own))
 
@@ -84,7 +86,7 @@ def unsqueeze(g: Graph, op: Op) -> Value:
     x = op["X"]
     op.refuse("AxesTensor", "AxesTensorList")
     made, lengths = x, x.lengths
-    for axis in op.attr("axes"):  # each counts in the shape made so far
+    for axis in op.attr("axes"):  # each refers to the shape made so far
         axis = axis + made.rank + 1 if axis < 0 else axis
         lengths = () if axis == 0 else lengths
         made = g.unsqueeze(made, [axis])
@@ -237,7 +239,7 @@ def cut(g: Graph, op: Op) -> Value:
     gone = [a % x.rank for a in op.attr("decrease_axis") or ()]
     axes = [a % x.rank for a in axes]
     if gone:
-        # -1 of the last element: its end is the end
+        # -1 for the last element: the end of its slice is the end
         ends = [
             2**31 - 1 if isinstance(s, int) and s == -1 and isinstance(e, int) and e == 0 and a in gone else e
             for a, s, e in zip(axes, starts, ends, strict=True)
@@ -261,7 +263,7 @@ def cut(g: Graph, op: Op) -> Value:
 
 
 def _from_front(g: Graph, x: Value, axis: int, at: Value) -> Value:
-    """A place that may be counted from the end."""
+    """A position, which may be counted from the end."""
     size = g.vector([g.size(x, axis)])
     return g.where(g.binary("Less", at, g.ints(0), "bool"), g.plus(at, size), at)
 
@@ -360,7 +362,7 @@ def pad_like(g: Graph, op: Op) -> Value:
 
 @rule("crop", "crop_tensor")
 def crop(g: Graph, op: Op) -> Value:
-    """With a size of -1, what is behind the offset."""
+    """Crop; a size of -1 means everything behind the offset."""
     x = op["X"]
     op.refuse("Shape", "ShapeTensor", "OffsetsTensor")
     starts = numbers(g, op, "Offsets", "", "offsets") or [0] * x.rank

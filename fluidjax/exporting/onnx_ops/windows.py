@@ -1,4 +1,4 @@
-"""Convolutions, pools and images in other sizes."""
+"""Convolutions, pools and resized images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .shaping import numbers, padded
 
 
 def pads(op: Op, rank: int) -> tuple[list[int], list[int]] | str:
-    """(before, after) of each axis, or the way of ONNX that has them by itself."""
+    """(before, after) for each axis, or ONNX's own way of padding."""
     algorithm = str(op.attr("padding_algorithm") or "EXPLICIT")
     if algorithm == "SAME":
         return "SAME_UPPER"
@@ -33,7 +33,7 @@ def padding(op: Op, rank: int) -> dict[str, Any]:
 
 
 def first(g: Graph, x: Value) -> Value:
-    """x with its channels first, from last."""
+    """x with its channels first, if they are last."""
     return g.transpose(x, [0, x.rank - 1, *range(1, x.rank - 1)])
 
 
@@ -185,9 +185,9 @@ def _pool(g: Graph, op: Op, x: Value) -> Value:
 def _reaching(
     op: Op, x: Value, size: list[int], strides: list[int], around: list[int], sizes: list[int], is_max: bool,
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """Windows that may reach over the end: Fluid counts one that begins in the padding behind,
-    and one that is larger than the image, which ONNX's rounding up does not; so the padding that
-    they need is said instead where it is known.
+    """Windows that may reach over the end. Fluid counts a window that begins in the padding at the
+    end, and one that is larger than the image; ONNX's rounding up does not. So the padding that
+    they need is written explicitly if it is known.
     """
     rank = len(size)
     if -1 in sizes:
@@ -206,7 +206,9 @@ def _reaching(
 
 
 def _uneven(g: Graph, x: Value, size: Sequence[int]) -> Value:
-    """The average over windows that differ in size: along each axis a product with their shares."""
+    """The average over windows of different sizes: along each axis a product with the windows'
+    weights.
+    """
     for axis, outs in enumerate(size, 2):
         cells = x.sizes[axis]
         share = np.zeros((cells, outs), x.dtype)
@@ -249,7 +251,7 @@ def max_pool_with_index(g: Graph, op: Op) -> dict[str, Value]:
     return {"Out": out, "Mask": g.cast(g.add("Mod", index, area, shape=shape), "int32")}
 
 
-# images in other sizes
+# resized images
 
 
 @rule(
@@ -360,7 +362,9 @@ def maxout(g: Graph, op: Op) -> Value:
 def patches(
     g: Graph, x: Value, size: Sequence[int], strides: Sequence[int], around: Sequence[int], dilations: Sequence[int],
 ) -> Value:  # fmt: skip
-    """The cells under each window: [N, C, h * w, rows, columns]; around: up, left, down, right."""
+    """The cells under each window: [N, C, h * w, rows, columns]; around: the padding up, left,
+    down, right.
+    """
     x = padded(g, x, [0, 0, *around[:2]], [0, 0, *around[2:]], "constant", 0.0)
     counts = [
         _windows(n, d * (k - 1) + 1, s, 0)
