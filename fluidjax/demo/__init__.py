@@ -1,8 +1,8 @@
 """The demo: a LeNet with batch normalisation learns handwritten digits (``make demo``, ``python -m
 fluidjax demo``).
 
-Real input: the 1,797 digits that come with scikit-learn, or MNIST's IDX files out of a folder.
-Everything is written against Fluid's public interface, as a user's own script would be.
+Real input: the 1,797 digits of scikit-learn, or MNIST's IDX files from a folder. All code uses only
+Fluid's public interface, like a user's script.
 """
 
 from __future__ import annotations

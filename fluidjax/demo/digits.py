@@ -25,8 +25,8 @@ class Digits:
 
 
 def load(folder: Path | None = None, seed: int = 1) -> Digits:
-    """MNIST out of `folder`; without one, scikit-learn's digits, a fifth of them (chosen by `seed`)
-    for the test.
+    """MNIST from `folder`; without one, scikit-learn's digits, a fifth of which (chosen by `seed`)
+    are for the test.
 
     Raises FluidValueError for files that are missing or malformed.
     """

@@ -1,5 +1,5 @@
 """The demo's pictures. They are drawn without a display (matplotlib's Agg canvas), and no global
-state is touched.
+state changes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def draw_loss(history: History, path: Path) -> Path:
 
 
 def draw_mistakes(data: Digits, prediction: np.ndarray, path: Path) -> Path:
-    """The test images that were misread, the surest mistakes first; a last row is filled up with
-    narrow escapes.
+    """The misread test images, the most confident mistakes first; the last row is filled up with
+    the least confident correct ones.
 
     prediction: probabilities [n, 10]. Returns `path`.
     """

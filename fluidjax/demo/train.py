@@ -19,15 +19,15 @@ MOVE = 2
 
 @dataclass
 class History:
-    """What happened: the loss of every step, the test accuracy after every epoch."""
+    """The loss of every step, and the test accuracy after every epoch."""
 
     loss: list[float] = field(default_factory=list)
     accuracy: list[float] = field(default_factory=list)
 
 
 def shifted(images: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Each image [1, side, side] moved by up to MOVE pixels in both directions; what leaves on one
-    side is background.
+    """Each image [1, side, side] moved by up to MOVE pixels in both directions; background fills
+    the gap.
     """
     side = images.shape[-1]
     wide = np.pad(images, ((0, 0), (0, 0), (MOVE, MOVE), (MOVE, MOVE)), constant_values=-1)
@@ -49,10 +49,10 @@ class Trainer:
         self._random = np.random.default_rng(seed)
 
     def fit(self, data: Digits, epochs: int, batch: int, quiet: bool = False) -> History:
-        """Train for `epochs` rounds; a batch that the images do not fill is left out."""
+        """Train for `epochs` epochs; an incomplete last batch is left out."""
         history = History()
         steps = len(data.train_images) // batch
-        # a bar only where there is a terminal (None)
+        # None: a bar only on a terminal
         with tqdm(total=epochs * steps, unit="step", leave=False, disable=quiet or None) as bar:
             for epoch in range(1, epochs + 1):
                 bar.set_description(f"epoch {epoch}/{epochs}")
@@ -65,7 +65,7 @@ class Trainer:
         return history
 
     def _epoch(self, data: Digits, batch: int, bar: tqdm) -> list[float]:
-        """The losses of one round over the training images."""
+        """The losses of one epoch over the training images."""
         losses: list[fluid.LoDTensor] = []
         for rows in self._batches(len(data.train_images), batch):
             feed = {

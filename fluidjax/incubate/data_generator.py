@@ -1,7 +1,7 @@
-"""Programs that make lines of slots of other text: what a dataset's pipe command runs.
+"""Programs that convert text to lines of slots, for a dataset's pipe command.
 
-This module needs nothing but Python, so that such a program, which is started for every file,
-starts at once.
+This module needs only Python's standard library, so that such a program, which is started for every
+file, starts quickly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Samples = Callable[[], Iterable[Any]]
 
 
 class DataGenerator:
-    """Reads lines, makes samples of each, and writes them as lines of slots. Override
+    """Reads lines, makes samples from each, and writes them as lines of slots. Override
     generate_sample.
     """
 
@@ -28,7 +28,7 @@ class DataGenerator:
         self._line_limit = line_limit
 
     def set_batch(self, batch_size: int) -> None:
-        """How many samples generate_batch gets at once; default 32."""
+        """The number of samples that generate_batch gets at once; default 32."""
         self.batch_size_ = batch_size
 
     def run_from_memory(self) -> None:
@@ -73,7 +73,9 @@ class DataGenerator:
         )
 
     def generate_batch(self, samples: list[Any]) -> Samples:
-        """A function that gives the samples to write in the place of these; here they themselves."""
+        """A function that gives the samples to write in place of these; by default the samples
+        themselves.
+        """
 
         def same() -> Iterator[Any]:
             yield from samples
@@ -89,8 +91,8 @@ class MultiSlotStringDataGenerator(DataGenerator):
 
 
 class MultiSlotDataGenerator(DataGenerator):
-    """For samples whose values are numbers. Raises ValueError for what differs in its fields from
-    the first sample.
+    """For samples whose values are numbers. Raises ValueError if a sample's fields differ from
+    those of the first sample.
     """
 
     def _gen_str(self, line: Any) -> str:
@@ -130,8 +132,8 @@ def _check(name: Any, values: Any) -> None:
         raise ValueError(f"the values of field {name!r} are a list, not {type(values).__name__}")
     if not values:
         raise ValueError(
-            f"field {name!r} has no values, which a line cannot say; give it one that stands for"
-            " none"
+            f"field {name!r} has no values, which a line cannot express; give it one value that "
+            "stands for none"
         )
     for value in values:
         if not isinstance(value, int | float):

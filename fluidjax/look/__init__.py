@@ -1,6 +1,6 @@
-"""Programs to look at: HTML that needs no network, for notebooks and as pages of their own;
-pictures as SVG.
+"""Shows programs: HTML that needs no network, for notebooks and as pages of their own; pictures as
+SVG.
 
-Everything here makes text out of frozen values. What is shown of an op beside its own text (its
-formula, who runs it) is what its declaration says.
+Everything here makes text from frozen values. Further facts about an op (its formula, how it is
+run) come from its declaration.
 """

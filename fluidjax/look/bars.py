@@ -1,4 +1,4 @@
-"""Bars beside names, the longest first: where time or memory goes."""
+"""Bars beside names, the longest first, to show where time or memory is spent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Bar(NamedTuple):
 
 
 def bars(title: str, shown: Sequence[Bar]) -> Picture:
-    """The picture, and in words a line for each bar. Sizes are of any one unit, none negative."""
+    """The picture, and a line of text for each bar. Sizes are in one unit, none negative."""
     room = WIDE * max([8, *(len(bar.name) for bar in shown)]) + 16
     behind = WIDE * max([0, *(len(bar.label) for bar in shown)]) + 20
     longest = max((bar.size for bar in shown), default=0) or 1

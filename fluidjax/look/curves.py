@@ -9,14 +9,15 @@ from .frame import esc
 from .picture import Picture, drawn, words
 
 WIDTH, HEIGHT, LEFT, GAP = 560.0, 130.0, 84.0, 46.0
-POINTS = 280  # of a curve; a longer one is drawn by the means of as many parts
-RANGE = 30.0  # times that the largest is the smallest, from where on a curve is drawn by logarithms
+POINTS = 280  # points of a curve; a longer one is drawn by the means of as many parts
+# a curve is logarithmic if its largest value is more than this many times its smallest
+RANGE = 30.0
 _COLOURS = ("forward", "backward", "optimize", "communication", "schedule")
 
 
 def curves(title: str, series: Mapping[str, Sequence[float]]) -> Picture:
-    """A picture for each series, of its values step by step; what is not finite leaves a gap. In
-    words: the first, the last, the least and the largest.
+    """A picture of each series by steps; values that are not finite leave a gap. The text has the
+    first, the last, the smallest and the largest value.
     """
     parts, lines = [], []
     for i, (name, values) in enumerate(series.items()):

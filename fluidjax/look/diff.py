@@ -16,9 +16,9 @@ from ..ir.desc import ProgramDesc
 from .frame import count, esc, fold, fragment, table
 from .shown import Shown
 
-CONTEXT = 2  # equal lines that are shown around what differs
-_ALIKE = 0.6  # of two lines that stand side by side
-# pairs of lines of which the most similar is looked for; in longer parts lines go by their place
+CONTEXT = 2  # equal lines that are shown around a difference
+_ALIKE = 0.6  # similarity of two lines that are shown side by side
+# pairs of lines that are compared for similarity; in longer parts lines are paired by position
 _COMPARED = 400
 _WORDS = re.compile(r"[\w.@/$-]+|\s+|.")
 

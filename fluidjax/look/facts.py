@@ -1,5 +1,5 @@
 """Facts about ops for pictures of programs: the name with the kernel's size, the size of the images
-that an op makes, and which variables are weights.
+that an op makes, and the variables that are weights.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Facts:
         return name
 
     def _scales(self) -> list[str]:
-        """The height and width of what each op makes, "56×56"; where they are open, how much
-        smaller than the input it is, "1/8"; "" for what is no picture.
+        """The height and width of each op's output, "56×56"; if they are open, its ratio to the
+        input, "1/8"; "" for anything but a picture.
         """
         part: dict[str, Fraction] = {}
         found = []
@@ -75,7 +75,7 @@ class Facts:
 
 
 def _shrinks(op: OpDesc) -> Fraction:
-    """How much smaller the pictures become."""
+    """The ratio of the pictures' sizes to the input's."""
     strides = op.attrs.get("strides")
     stride = strides[0] if isinstance(strides, tuple) and strides else 1
     stride = stride if type(stride) is int and stride > 0 else 1

@@ -1,5 +1,5 @@
-"""A block's ops as groups that a reader knows: by role, by name scope or module, by what the graph
-itself shows; gradients as what they are the gradients of.
+"""Groups the ops of a block for readers: by role, by name scope or module, and by the structure of
+the graph; gradient ops are grouped like their forward ops.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .structure import OUTSIDE, Edge, Structure
 
 GRAD = "@GRAD"
 DEEPEST = 8  # blocks within blocks
-TINY = 3  # ops of a block that is no graph of its own
-MAIN = 0.6  # of the ops: a scope of more is the net itself, and opens
+TINY = 3  # ops of a block that is not drawn as a graph of its own
+MAIN = 0.6  # share of the ops: a larger scope is the net itself, and is opened
 _ENDS = {"feed": "inputs", "fetch": "results"}
 
 
 def folded(desc: ProgramDesc) -> tuple[Group, ...]:
-    """The groups of block 0 in the first view, each with its own within it; every op is in exactly
-    one leaf. An op that runs blocks has their groups as its body.
+    """The groups of block 0 in the first view, each with its inner groups; every op is in exactly
+    one leaf. The body of an op with blocks has the groups of these blocks.
     """
     if not desc.blocks:
         return ()
@@ -49,8 +49,8 @@ def folded(desc: ProgramDesc) -> tuple[Group, ...]:
 
 
 def edges(desc: ProgramDesc, at: int = 0) -> list[Edge]:
-    """(from, to, name): op `to` reads the value that op `from` wrote; what blocks within an op use
-    counts with it.
+    """(from, to, name): op `to` reads a value that op `from` writes; reads of blocks within an op
+    count as the op's.
     """
     writer: dict[walk.Version, int] = {}
     found = []
@@ -61,7 +61,7 @@ def edges(desc: ProgramDesc, at: int = 0) -> list[Edge]:
 
 
 def _given(facts: Facts) -> list[Edge]:
-    """What is fed as if an op before all others wrote it: it may skip over a part as well."""
+    """Feeds as outputs of an op before all others, because a feed may also skip a part."""
     ops = facts.block.ops
     written = {n for op in ops for n in op.writes}
     held = {n for n, v in facts.block.vars.items() if v.persistable}
@@ -108,7 +108,7 @@ def _folded(facts: Facts, edges: Sequence[Edge]) -> tuple[Group, ...]:
 
 
 def _optimizer(ops: Sequence[OpDesc], members: Iterable[int]) -> str:
-    """What updates parameters, as a reader calls it: "optimizer: adam"."""
+    """A reader's name for the ops that update parameters: "optimizer: adam"."""
     kinds = dict.fromkeys(ops[i].type for i in members if ops[i].output("ParamOut"))
     return f"optimizer: {', '.join(kinds)}" if kinds else "optimizer"
 
@@ -129,7 +129,7 @@ def _scope(op: OpDesc, depth: int) -> str:
 def _scoped(
     ops: Sequence[OpDesc], members: Sequence[int], structure: Structure, namer: Namer, depth: int
 ) -> Group:
-    """By the names of scopes; what stands in none, by its structure."""
+    """Groups by the names of scopes; ops without a scope by structure."""
     found: dict[str, list[int]] = {}
     for i in members:
         found.setdefault(_scope(ops[i], depth), []).append(i)
@@ -154,7 +154,7 @@ def _scoped(
 
 
 def _gradients_of(ops: Sequence[OpDesc], members: Iterable[int]) -> dict[int, int]:
-    """For ops of a backward pass the forward ops whose gradients they make, found by the names."""
+    """For ops of a backward pass, the forward ops that they differentiate, found by names."""
     backward = set(members)
     writer = {n: i for i, op in enumerate(ops) if i not in backward for n in op.writes}
     found = {}
@@ -176,7 +176,7 @@ def _mirrored(
     structure: Structure,
     namer: Namer,
 ) -> list[Group]:
-    """The groups of the forward pass, filled with the ops that make their gradients."""
+    """The groups of the forward pass, filled with the ops of their gradients."""
     makers: dict[int, list[int]] = {}
     for i in members:
         if i in of:

@@ -1,5 +1,5 @@
-"""What all pictures share: characters made harmless, the style and the script, a fragment for a
-notebook, a page of its own.
+"""The parts that all pictures share: escaping, the style and the script, a fragment for a notebook,
+a page of its own.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 
 from ..ir.lexis import printable
 
-# A page may use what it holds itself and nothing else: whatever a name might say, the browser
-# fetches nothing.
+# A page may use only its own content: the browser fetches nothing, whatever names contain.
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none';"
     " form-action 'none'"
@@ -22,19 +21,19 @@ _POLICY = (
 
 
 def esc(text: object) -> str:
-    """`text` for HTML, in attributes too; characters that do not print, or that turn the line
-    around, as ``\\u202e``.
+    """`text` escaped for HTML, also for attributes; characters that do not print, or that reverse
+    the line, become ``\u202e``.
     """
     return html.escape(printable(str(text), kept="\n"))
 
 
 def as_script(value: Any) -> str:
-    """A value as JSON that may stand in a ``<script>``: nothing in it ends the element."""
+    """A value as JSON for a ``<script>``: nothing in it can end the element."""
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-# The colours of both themes: look.css says where each holds.
+# The colours of both themes; look.css decides where each applies.
 LIGHT = (
     "--bg:#fff;--panel:#f5f7f9;--line:#d5dbe1;--text:#1c2329;--soft:#56616c;--op:#0b57b0;--type:#0a6b5e;"
     "--name:#1c2329;--bad:#b3261e;--mark:#fff0b3;--focus:#0b57b0;--forward:#2f7d4f;--backward:#a8500c;"
@@ -60,10 +59,9 @@ def _asset(name: str) -> str:
 
 
 def fragment(inner: str, data: Any = None, script: bool = True) -> str:
-    """An element with its style, for a notebook's output. data: what the script knows beside the
-    elements.
+    """An element with its style, for a notebook's output. data: further data for the script.
 
-    Without scripts (a page that was made safe) everything can be read and folded still.
+    Without scripts (on a sanitised page) everything can still be read and folded.
     """
     held = (
         ""
@@ -75,7 +73,7 @@ def fragment(inner: str, data: Any = None, script: bool = True) -> str:
 
 
 def page(fragment: str, title: str) -> str:
-    """A whole document around a fragment. It holds all it needs, and its policy forbids to fetch
+    """A whole document around a fragment. It is self-contained, and its policy forbids fetching
     anything.
     """
     head = (
@@ -91,7 +89,7 @@ def page(fragment: str, title: str) -> str:
 
 
 def fold(head: str, inner: str, is_open: bool = False, attributes: str = "") -> str:
-    """A part that folds. head: HTML of the line that stays."""
+    """A part that folds. head: HTML of the line that stays visible."""
     return f"<details{attributes}{' open' if is_open else ''}><summary>{head}</summary>{inner}</details>"
 
 
@@ -101,7 +99,7 @@ def table(
     numbers: Iterable[int] = (),
     caption: str = "",
 ) -> str:
-    """Rows of text as a table that scrolls within itself. numbers: columns that are set right."""
+    """Rows of text as a table that scrolls by itself. numbers: columns that are right-aligned."""
     right = set(numbers)
 
     def cells(row: Sequence[object]) -> str:

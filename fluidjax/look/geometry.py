@@ -1,5 +1,5 @@
-"""Where the boxes and arrows of graphs are drawn: by our own layers, or by graphviz where that is
-asked for and installed.
+"""Computes positions of the boxes and arrows of graphs: by our own layers, or by graphviz if that
+is requested and installed.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from ..errors import FluidValueError, UnsupportedError
 from .layered import Layout, arranged
 
-# pixels of a box with what is around it, of a layer, of a box's height
+# pixels of a box with its margins, of a layer, of a box's height
 ROOM, ROW, BOX = 260.0, 68.0, 42.0
 WIDE = ROOM - 20
 ENGINES = ("own", "graphviz", "auto")
-PATIENCE = 60.0  # seconds that graphviz gets
+PATIENCE = 60.0  # seconds after which graphviz is stopped
 
 Point = tuple[float, float]
-Nodes = tuple[int, Sequence[tuple[int, int]]]  # how many boxes, and arrows from one to another
+Nodes = tuple[int, Sequence[tuple[int, int]]]  # the number of boxes, and arrows from one to another
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """In pixels: the size, the middle of each box, and of each arrow the points of its Bezier
+    """In pixels: the size, the middle of each box, and for each arrow the points of its Bezier
     curves, tail first.
 
-    engine: what has arranged it, "own" or "graphviz".
+    engine: the layout engine, "own" or "graphviz".
     """
 
     width: float
@@ -39,12 +39,12 @@ class Geometry:
 
 
 def arrange(graphs: Sequence[Nodes], engine: str = "own") -> list[Geometry]:
-    """Where all boxes and arrows of several graphs are drawn.
+    """The positions of all boxes and arrows of several graphs.
 
-    engine: "own": layers of our own, which need nothing and are the same everywhere; "graphviz":
-    its ``dot``; "auto": graphviz where it is installed and works, else our own. Raises
-    FluidValueError for another engine, UnsupportedError where graphviz is asked for and is not
-    there or fails.
+    engine: "own": our own layers, which need no other software and are the same everywhere;
+    "graphviz": its ``dot``; "auto": graphviz if it is installed and works, else our own. Raises
+    FluidValueError for another engine, UnsupportedError if graphviz is requested but missing, or
+    fails.
     """
     if engine not in ENGINES:
         raise FluidValueError(
@@ -72,12 +72,12 @@ def _by_layers(count: int, edges: Sequence[tuple[int, int]]) -> Geometry:
 
 
 def _at(where: Layout, widest: int, layer: int, place: int) -> Point:
-    """The middle of a place; layers stand in the middle of the widest."""
+    """The middle of a place; layers are centred on the widest."""
     return ROOM * (place + 0.5 + (widest - where.widths[layer]) / 2), ROW * layer + 8 + BOX / 2
 
 
 def _bends(where: Layout, widest: int, pair: tuple[int, int]) -> tuple[Point, ...]:
-    """The points of an arrow, which runs through places of its own in the layers between its ends."""
+    """The points of an arrow, which has places of its own in the layers between its ends."""
     top, end = min(pair), max(pair)
     stops = [_at(where, widest, where.layer[top], where.place[top])]
     stops += [
@@ -96,7 +96,7 @@ def _bends(where: Layout, widest: int, pair: tuple[int, int]) -> tuple[Point, ..
 
 
 def _by_graphviz(graphs: Sequence[Nodes]) -> list[Geometry]:
-    """All graphs by one process. Nothing of the program is in what it reads: boxes are numbers."""
+    """All graphs by one process. Its input has nothing from the program: boxes are numbers."""
     if not shutil.which("dot"):
         raise UnsupportedError(
             'a graph is arranged by graphviz, which is not installed; engine="own" needs nothing'
@@ -153,5 +153,5 @@ def _read(text: str, count: int) -> Geometry:
 
 
 def _onto(end: Point, box: Point) -> Point:
-    """Graphviz ends a curve where the head of its own arrow would begin; ours reaches to the box."""
+    """Extend a curve to the box; graphviz ends it at the head of its own arrow."""
     return end[0], box[1] + (BOX / 2 if end[1] > box[1] else -BOX / 2)

@@ -1,8 +1,8 @@
-"""A program as a graph in layers, folded by what its parts are (folding.py); each fold a graph of
-its own.
+"""A program as a graph in layers, folded by the groups of folding.py; each fold is a graph of its
+own.
 
-A graph has at most MOST boxes. So a program of any size begins with a picture that can be read, and
-every op of block 0 is in one.
+A graph has at most MOST boxes. So a program of any size begins with a readable picture, and every
+op of block 0 is in one.
 
     <g class="fj-node" data-op="17">     the box of an op, of another block than 0 with data-b, which
                                          the script leads from and to the list of ops
@@ -45,7 +45,7 @@ class Graph(Picture):
     """The picture of a program; notebooks show the whole of it, with a fold for each group of ops
     that has a graph of its own.
 
-    engine: what has arranged it, "own" or "graphviz".
+    engine: the layout engine, "own" or "graphviz".
     """
 
     desc: ProgramDesc
@@ -66,8 +66,8 @@ class Graph(Picture):
         """Write the outermost graph (.svg), all of them as a page (.html), or every op and variable
         by graphviz (.dot, .pdf, .png).
 
-        Raises FluidValueError for another ending, UnsupportedError where graphviz is not installed
-        or fails.
+        Raises FluidValueError for another suffix, UnsupportedError if graphviz is not installed or
+        fails.
         """
         where = Path(path)
         if where.suffix not in (".dot", ".pdf", ".png"):
@@ -92,10 +92,10 @@ class Graph(Picture):
 
 
 def graph(desc: ProgramDesc, title: str = "graph", engine: str = "own") -> Graph:
-    """A program as a picture. The SVG, which save() writes, is that of the outermost groups; the
-    HTML has all of them.
+    """A program as a picture. The SVG, which save() writes, shows the outermost groups; the HTML
+    has all groups.
 
-    engine: who arranges the boxes, as in `arrange`. Raises what that raises.
+    engine: as in `arrange`, whose errors it raises.
     """
     block = desc.blocks[0] if desc.blocks else BlockDesc()
     top = Group(title, tuple(range(len(block.ops))), folded(desc))
@@ -117,8 +117,9 @@ def _between(parts: Sequence[Group], edges: Sequence[Edge]) -> dict[tuple[int, i
 
 
 def _implied(count: int, pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Arrows that are drawn as their ends alone: where MANY begin or end at one box, those whose
-    way others go too. So a picture of a training step is not one of what the backward pass keeps.
+    """Arrows of which only the ends are drawn: if MANY begin or end at one box, those that a longer
+    path replaces. So a picture of a training step is not covered by arrows from the forward to the
+    backward pass.
     """
     after: dict[int, set[int]] = {i: set() for i in range(count)}
     into: Counter[int] = Counter()
@@ -142,14 +143,12 @@ def _inside(group: Group) -> tuple[Group, ...]:
 
 
 class _Drawing:
-    """The graphs of a group and of all groups within it; each has a number, that of the outermost
-    is 0.
-    """
+    """The graphs of a group and of all groups within it, by number; the outermost is 0."""
 
     def __init__(self, desc: ProgramDesc, top: Group, engine: str) -> None:
         self.desc = desc
         self.weights = weights(desc)
-        self.numbers: dict[int, int] = {}  # by the identity of a group: the number of its graph
+        self.numbers: dict[int, int] = {}  # id of a group -> the number of its graph
         self.groups: list[Group] = []
         self.between: list[dict[tuple[int, int], list[str]]] = []
         self._number(top, edges(desc) if desc.blocks else [])
@@ -219,7 +218,7 @@ class _Drawing:
         return f'<g class="fj-node"{leads}>{box}</g>'
 
     def _summary(self, group: Group, alone: bool = False) -> str:
-        """How many ops, the shape of what it makes, its parameters."""
+        """The number of ops, the shape of the output, the parameters."""
         ops = [self.desc.blocks[group.block].ops[i] for i in group.ops]
         held = {n: self.weights[n] for op in ops for n in op.reads if n in self.weights}
         size = sum(math.prod(max(d, 1) for d in v.shape or ()) for v in held.values())
@@ -242,7 +241,7 @@ class _Drawing:
         inner = "".join(map(self.folds, _inside(group)))
         head = f"<b>{esc(group.name)}</b> <small>{esc(self._summary(group))}</small>"
         known = f' class="fj-block" data-group="{self.numbers[id(group)]}"'
-        name = f"{group.name}, graph {self.numbers[id(group)]}"  # another one of each
+        name = f"{group.name}, graph {self.numbers[id(group)]}"  # another one for each
         return fold(head, wide(name, self.svg(group)) + inner, attributes=known)
 
 
@@ -272,8 +271,8 @@ def _arrow(path: Sequence[Point], names: list[str], back: bool) -> str:
 
 
 def _stub(at: Point, way: str, names: list[str]) -> str:
-    """The end of arrows that are not drawn: below the box that they leave, above the one they
-    reach.
+    """The end of an arrow that is not drawn: below the box that it leaves, above the one that it
+    reaches.
     """
     x, y = at[0] + WIDE / 2 - 14, at[1] + (BOX / 2 if way == "to" else -BOX / 2 - 13)
     hint = f"{way} {', '.join(dict.fromkeys(names))}"

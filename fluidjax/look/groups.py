@@ -1,4 +1,4 @@
-"""Groups of ops under one name, and how many of them one graph shows."""
+"""Groups of ops under one name, and the number of groups that one graph shows."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 MOST = 24  # boxes of one graph
-LARGE = 8  # times a nameless group may be smaller than the whole and yet give way to its parts
-FEWEST = 8  # a graph of fewer shows the parts of its groups too, where it has the room
+# a nameless group at least this many times smaller than the whole is not replaced by its parts
+LARGE = 8
+FEWEST = 8  # a graph with fewer boxes shows the parts of its groups too, if there is room
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,12 @@ class Group:
 
     @property
     def opens(self) -> bool:
-        """Whether its parts may stand in its place."""
+        """Whether its parts may replace it."""
         return self.kind in ("series", "parallel")
 
 
 def together(name: str, parts: Sequence[Group], kind: str = "block") -> Group:
-    """Groups as one; a single one stays what it is."""
+    """Several groups as one; a single group is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     ops = tuple(sorted(i for part in parts for i in part.ops))
@@ -43,16 +44,16 @@ def together(name: str, parts: Sequence[Group], kind: str = "block") -> Group:
 
 
 def fitted(parts: Sequence[Group], kind: str = "series") -> tuple[Group, ...]:
-    """Between FEWEST and MOST parts where that can be: the largest give way to their own parts, too
-    many go together; and so within each. kind: of the group whose parts they are; a run keeps its
-    own.
+    """A list of FEWEST to MOST parts if possible: the largest parts are replaced by their own
+    parts, and too many parts are joined; the same within each part. kind: the kind of the parent
+    group; a run keeps its parts.
     """
     shown = list(parts)
     total = sum(len(g.ops) for g in shown if g.opens)
     while True:
         few = len(shown) < FEWEST and kind != "run"
         able = [g for g in shown if len(g.parts) > 1 and (few or _gives_way(g, total))]
-        # what has no name of its own goes first, and of that the largest
+        # first the parts without a name of their own, the largest first
         for g in sorted(able, key=lambda g: (not g.opens, -len(g.ops))):
             if len(shown) - 1 + len(g.parts) <= MOST or len(shown) == 1:
                 at = shown.index(g)
@@ -70,7 +71,7 @@ def _gives_way(group: Group, total: int) -> bool:
 
 
 def _joined(groups: list[Group]) -> list[Group]:
-    """At most MOST: consecutive ones together, evenly."""
+    """At most MOST parts: consecutive ones are joined, evenly."""
     while len(groups) > MOST:
         each = min(MOST, -(-len(groups) // MOST))
         groups = [_span(groups[i : i + each]) for i in range(0, len(groups), each)]

@@ -1,5 +1,5 @@
-"""Where the boxes of a directed graph stand: in layers from top to bottom, near what they are
-connected with.
+"""Positions of the boxes of a directed graph: in layers from top to bottom, near their
+neighbours.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-ABREAST = 6  # nodes without edges that stand side by side
-SWEEPS = 6  # times that the layers are ordered by their neighbours
+ABREAST = 6  # nodes without edges that are shown side by side
+SWEEPS = 6  # how often the layers are ordered by their neighbours
 
 
 @dataclass(frozen=True)
 class Layout:
-    """layer, place: of each node. bends: of each edge the places in the layers between its ends.
+    """layer, place: of each node. bends: for each edge, its places in the layers between its ends.
     widths: nodes in each layer.
     """
 
@@ -25,7 +25,7 @@ class Layout:
 
 
 def arranged(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
-    """As `layered`, with the nodes that have no edges below the others, some abreast."""
+    """As `layered`, with the nodes without edges below the others, several in a row."""
     pairs = list(edges)
     tied = sorted({n for a, b in pairs if a != b for n in (a, b)})
     at = {n: i for i, n in enumerate(tied)}
@@ -45,9 +45,9 @@ def layered(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
     """Layers of `count` nodes. Every edge leads down, from a lower to a higher number; an edge back
     up counts as reversed.
 
-    A node stands one layer below the lowest that it depends on. Edges over several layers take a
-    place in each, so that nothing runs through a box. Within a layer the order is by the mean place
-    of the neighbours, in turns from above and below.
+    A node is one layer below the lowest node that it depends on. Edges over several layers take a
+    place in each, so that no edge crosses a box. Within a layer nodes are ordered by the mean place
+    of their neighbours, alternately from above and below.
     """
     downward = sorted({(min(a, b), max(a, b)) for a, b in edges if a != b})
     layer = [0] * count

@@ -1,7 +1,7 @@
-"""What parts of nets are called: convolutions with what follows them, residual blocks, attention,
-recurrent layers; and one thing n times as one.
+"""Names the parts of nets: convolutions with the ops behind them, residual blocks, attention,
+recurrent layers; and joins repeated parts.
 
-The tables say which ops are called how. What none of them knows is called by its ops.
+The tables give the names of ops. A part that no table knows is named after its ops.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from .groups import Group, together
 
-# What ops are called; every other op by its type.
+# The names of ops; every other op is named by its type.
 CALLED = {
     "conv2d": "conv",
     "conv3d": "conv 3d",
@@ -85,16 +85,14 @@ CALLED = {
     "fill_zeros_like": "constant",
 }
 CONVS = frozenset({"conv", "conv 3d", "depthwise conv", "transposed conv", "deformable conv"})
-WEIGHTED = CONVS | {"fc", "matmul", "dot"}  # begin a unit, if they read weights
+WEIGHTED = CONVS | {"fc", "matmul", "dot"}  # ops that begin a unit if they read weights
 NORMS = frozenset({"bn", "instance norm", "group norm", "layer norm", "affine"})
 ACTIVATIONS = frozenset(
     "relu relu6 hard swish,hard sigmoid,leaky relu,sigmoid,tanh,swish,gelu,prelu,elu,brelu,softmax,mish,silu".replace(
         "relu relu6 hard", "relu,relu6,hard"
     ).split(",")
 )
-QUIET = frozenset(
-    {"dropout", "scale", "cast", "assign", "bias", "gain"}
-)  # not worth a word in a name
+QUIET = frozenset({"dropout", "scale", "cast", "assign", "bias", "gain"})  # left out of names
 LAYOUT = frozenset(
     "reshape transpose flatten squeeze unsqueeze shape slice expand stack concat split crop gather"
     " broadcast_in_dim full constant convert_element_type".split()
@@ -106,7 +104,7 @@ ARITHMETIC = frozenset(
     " greater_than greater_equal logical_not logical_and logical_or where one_hot one_hot_v2 range gt ge lt le"
     " eq ne neg rem and or not iota argmax cumsum log1p expm1 reduce_and reduce_or stop_gradient".split()
 )
-SHAPING = "reshaping"  # what parts of layout alone are called
+SHAPING = "reshaping"  # the name of parts that only change the layout
 SUMS = "arithmetic"
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 LOOPS = frozenset({"recurrent loop", "while loop", "scan", "while", "fori_loop", "branch", "cond"})
@@ -114,7 +112,7 @@ JOINED = frozenset({"residual block", "inverted residual", "inception block", "d
 POOLS = frozenset(
     {"max pool", "average pool", "global max pool", "global average pool", "reduce_mean"}
 )
-# What a part is called that holds one of these, the first first.
+# The name of a part that holds one of these; the first match decides.
 ABOUT: tuple[tuple[str, frozenset[str]], ...] = (
     ("loss", frozenset({"softmax + cross entropy", "cross entropy", "CTC loss", "YOLO loss", "CRF", "log_loss",
                         "sigmoid_cross_entropy_with_logits", "square_error_cost", "smooth_l1_loss", "nce",
@@ -135,27 +133,27 @@ ABOUT: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 def called(kind: str) -> str:
-    """What ops of a type are called."""
+    """The name of ops of a type."""
     plain = kind.removeprefix("jax.")
     return CALLED.get(plain, plain)
 
 
-# Parts that stand one after another, by their names without sizes; "?" marks what may be absent.
+# Parts in sequence, by their names without sizes; "?" marks optional ones.
 SEQUENCES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("decoder layer", ("attention", "?layer norm", "attention", "?layer norm", "feed-forward", "?layer norm")),
     ("encoder layer", ("attention", "?layer norm", "feed-forward", "?layer norm")),
     ("inverted residual", ("conv 1×1", "depthwise conv", "?squeeze-excitation", "conv 1×1 + bn")),
     ("separable conv", ("depthwise conv", "?squeeze-excitation", "conv 1×1")),
 )  # fmt: skip
-LONGEST = 8  # parts of a period that is looked for
-WORDS = 2  # parts that a name names
+LONGEST = 8  # parts of the longest period that is searched
+WORDS = 2  # parts in a name
 
 
 class Namer:
     """Names for the parts that `Structure` found.
 
-    labels: of each op what it is called, with its size ("conv 3×3"); "bias" for a sum with weights.
-    scales: of each op the size of the pictures that it makes ("56×56"), or "".
+    labels: the name of each op, with its size ("conv 3×3"); "bias" for a sum with weights. scales:
+    the size of the pictures that each op makes ("56×56"), or "".
     """
 
     def __init__(self, labels: Sequence[str], scales: Sequence[str]) -> None:
@@ -163,7 +161,7 @@ class Namer:
         self.scales = scales
 
     def named(self, group: Group) -> Group:
-        """The group with names for all parts, of which some go together."""
+        """The group with names for all parts; some parts are joined."""
         if not group.parts:
             return replace(group, name=self.labels[group.ops[0]])
         parts = list(map(self.named, group.parts))
@@ -187,7 +185,7 @@ class Namer:
     # -- a part by what is in it -------------------------------------------------------------------
 
     def _recognized(self, group: Group) -> str:
-        """The name of a part that its ops give away, or nothing."""
+        """The name of a part that its ops identify, or nothing."""
         names = [_plain(self.labels[op]) for op in group.ops]
         has = Counter(names)
         for cell in RECURRENT:
@@ -225,13 +223,13 @@ class Namer:
         return ""
 
     def _about(self, ops: Sequence[int]) -> str:
-        """What a part without weights is about, or nothing."""
+        """The subject of a part without weights, or nothing."""
         names = [_plain(self.labels[op]) for op in ops]
         found = next((name for name, kinds in ABOUT if kinds & set(names)), "")
         return found if len(names) <= TOPIC else ""
 
     def _light(self, part: Group) -> bool:
-        """Whether a part is none of those that one looks for in a net."""
+        """Whether a part is of no interest in a picture of a net."""
         heavy = WEIGHTED - {"matmul"} | NORMS | POOLS | RECURRENT | ACTIVATIONS | LOOPS
         return part.kind in ("op", "series", "parallel") and not any(
             _plain(self.labels[op]) in heavy for op in part.ops
@@ -240,8 +238,8 @@ class Namer:
     # -- parts that follow one another -------------------------------------------------------------
 
     def _units(self, parts: Sequence[Group]) -> list[Group]:
-        """What begins with weights takes the bias, norms and activations that follow; a residual
-        block the activation.
+        """Join an op with weights with the bias, norms and activations behind it, and a residual
+        block with its activation.
         """
         made: list[Group] = []
         at = 0
@@ -265,7 +263,7 @@ class Namer:
         return made
 
     def gathered(self, parts: Sequence[Group], apart: bool = False) -> list[Group]:
-        """Consecutive parts that nobody looks for go together; apart: if they are about one thing."""
+        """Join consecutive parts that are of no interest; apart: only if they have one subject."""
 
         def topic(part: Group) -> tuple[bool, str]:
             light = self._light(part)
@@ -279,7 +277,7 @@ class Namer:
         return made
 
     def _by_scale(self, parts: Sequence[Group]) -> list[Group]:
-        """Consecutive parts whose results have one size go together."""
+        """Join consecutive parts whose results have one size."""
         made: list[list[Group]] = []
         for part in parts:
             scale = self.scales[part.ops[-1]]
@@ -293,11 +291,12 @@ class Namer:
         ]
 
 
-SHORT = 10  # parts of a series that stand each for itself
-LONG = 16  # parts; a longer series is distinguished by the sizes of what it makes, a fuller view gathered
-CELL = 12  # ops of a recurrent layer with what feeds it
-TOPIC = 16  # ops of a part that is called by what one of them is
-LARGEST = 60  # ops of a part that has a name of its own
+SHORT = 10  # parts of a series that stay single
+# parts; a longer series is split by the sizes of its outputs, and a fuller view is joined
+LONG = 16
+CELL = 12  # ops of a recurrent layer with its inputs
+TOPIC = 16  # ops of a part that is named after one of them
+LARGEST = 60  # ops of a part with a name of its own
 
 
 def _plain(name: str) -> str:
@@ -307,15 +306,15 @@ def _plain(name: str) -> str:
 
 
 def _is(name: str, wanted: str) -> bool:
-    """Whether a part is what a sequence has there: all of it, or by its first word, which may have
-    a size.
+    """Whether a part matches an entry of a sequence: by its whole name, or by its first word, which
+    may have a size.
     """
     first = name.split(" + ")[0]
     return wanted in (name, first, _plain(first))
 
 
 def _listed(parts: Iterable[Group]) -> str:
-    """A few words for parts that have no name together."""
+    """A few words for parts without a common name."""
     names = list(dict.fromkeys(p.name.split(", ")[0].removesuffix(" …") for p in parts))
     plain = {n.split(" × ")[0] for n in names}
     if plain <= QUIET | LAYOUT | {SHAPING}:
@@ -328,7 +327,7 @@ def _listed(parts: Iterable[Group]) -> str:
 
 
 def _most(parts: Sequence[Group]) -> str:
-    """The name of the part that is nearly all of them, else of the first few."""
+    """The name of the part that makes up nearly all of them, else of the first few."""
     largest = max(parts, key=lambda g: len(g.ops))
     half = sum(len(g.ops) for g in parts) / 2
     return largest.name if len(largest.ops) > half else _listed(parts)
@@ -347,7 +346,9 @@ def _sequences(parts: list[Group]) -> list[Group]:
 
 
 def _match(parts: Sequence[Group], at: int, pattern: Sequence[str]) -> int:
-    """Where the pattern ends that begins at part `at`; `at` itself if it does not."""
+    """The position behind the pattern that begins at part `at`; `at` itself if it does not
+    match.
+    """
     end = at
     for wanted in pattern:
         there = end < len(parts) and _is(parts[end].name, wanted.removeprefix("?"))
@@ -377,7 +378,7 @@ def _repeated(parts: list[Group], key: Callable[[Group], object], longest: int) 
                 continue
             if run >= period:
                 times = run // period + 1
-                if times < 3 and period > 1:  # "a, b, a, b" says as much
+                if times < 3 and period > 1:  # "a, b, a, b" describes it as well
                     run = 0
                     continue
                 found = (times * period, -period, -(i - run - period), times)
@@ -397,13 +398,13 @@ def _period(parts: list[Group]) -> Group:
 
 
 def _run(each: Sequence[Group]) -> Group:
-    """One group several times. Many are distinguished by the sizes of what they make."""
+    """One group several times. Many are distinguished by the sizes of their outputs."""
     return replace(together(f"{each[0].name} × {len(each)}", each), kind="run")
 
 
 def placed(parts: Sequence[Group], trains: bool) -> list[Group]:
-    """Parts of a net's forward pass in which nothing is recognized, by where they stand: before all
-    that is, or behind it. trains: whether a backward pass follows.
+    """Name unrecognised parts of a net's forward pass by position: before or behind all recognised
+    ones. trains: whether a backward pass follows.
     """
     vague = [p.name in (SHAPING, SUMS) for p in parts]
     first = next((i for i, v in enumerate(vague) if not v), len(parts))
@@ -420,7 +421,7 @@ def placed(parts: Sequence[Group], trains: bool) -> list[Group]:
 
 
 def _merged(parts: Sequence[Group]) -> list[Group]:
-    """Equal branches as one group, wherever they stand."""
+    """Join equal branches into one group, wherever they are."""
     found: dict[int, list[Group]] = {}
     for part in parts:
         found.setdefault(part.digest, []).append(part)
@@ -428,7 +429,7 @@ def _merged(parts: Sequence[Group]) -> list[Group]:
 
 
 def numbered(parts: list[Group]) -> list[Group]:
-    """Consecutive parts whose names differ in the number at their end, as one."""
+    """Join consecutive parts whose names differ only in the number at the end."""
 
     def stem(group: Group) -> str:
         return group.name.rstrip("0123456789").rstrip("_")

@@ -1,4 +1,6 @@
-"""Who holds which part of which array: a bar for each array, cut where another holder begins."""
+"""Shows which holder has which part of which array: a bar for each array, divided between its
+holders.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ SHOWN = 200  # arrays that are drawn; the text has all
 
 @dataclass(frozen=True)
 class Part:
-    """Elements `start` to `start + size` of a flattened array, held by the holder of this
+    """Elements `start` to `start + size` of a flattened array, held by the holder with this
     number.
     """
 
@@ -28,8 +30,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Held:
-    """An array and who holds it. everywhere: each holder has all of it. spread: its rows go round,
-    one to each holder in turn.
+    """An array and its holders. everywhere: each holder has all of it. spread: its rows are
+    assigned to the holders in turn.
 
     apart: each holder has a value of its own.
     """
@@ -44,7 +46,7 @@ class Held:
 
     @property
     def holding(self) -> str:
-        """How devices hold it, if not in parts."""
+        """How holders have it, if not in parts."""
         ways = (
             ("whole on each", self.everywhere),
             ("row by row in turn", self.spread),
@@ -59,7 +61,7 @@ class Held:
 
 
 def owners(title: str, holders: Sequence[str], arrays: Sequence[Held]) -> Picture:
-    """The picture, and in words: each array's parts, and what each holder has in all."""
+    """The picture, and the text: each array's parts, and the total of each holder."""
     room = WIDE * min(34, max([10, *(len(a.name) for a in arrays)])) + 16
     shown = arrays[:SHOWN]
     parts = [_key(i, holder, room) for i, holder in enumerate(holders)]

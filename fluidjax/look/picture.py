@@ -1,4 +1,4 @@
-"""A picture: an SVG element that goes with the reader's theme, what it shows as text, and files of
+"""A picture: an SVG element that follows the reader's theme, its content as text, and files of
 it.
 """
 
@@ -12,7 +12,7 @@ from ..errors import FluidValueError
 from ..saved.files import write_text
 from .frame import DARK, LIGHT, esc, fold, fragment, page
 
-# What look.css says within pages, for a file of its own.
+# The rules of look.css for pages, for a file of its own.
 _ALONE = (
     f"svg{{{LIGHT};background:var(--bg)}}@media (prefers-color-scheme:dark){{svg{{{DARK}}}}}"
     "text{fill:var(--text);font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
@@ -22,9 +22,9 @@ WIDE = 7.25  # of a character at 12 pixels
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of something: notebooks show it, str() says it in words, save() writes a file.
+    """A picture: notebooks show it, str() gives it as text, save() writes a file.
 
-    title: what it shows, in a few words. svg: the element. text: all that it shows, line by line.
+    title: its content in a few words. svg: the element. text: its whole content, line by line.
     """
 
     title: str
@@ -53,8 +53,8 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write a file: the SVG alone, or a page. Returns the path.
 
-        Raises FluidValueError for a name that ends in none of `endings`, and where it cannot be
-        written.
+        Raises FluidValueError for a name with none of the suffixes `endings`, and if the file
+        cannot be written.
         """
         where = Path(path)
         if where.suffix == ".svg":
@@ -73,12 +73,12 @@ class Picture:
 
 
 def wide(name: str, svg: str) -> str:
-    """A picture within a part that scrolls, by keys too."""
+    """A wide picture in a part that scrolls, also by keys."""
     return f'<div class="wide" tabindex="0" role="region" aria-label="{esc(name)}">{svg}</div>'
 
 
 def drawn(width: float, height: float, title: str, parts: str) -> str:
-    """An SVG element of this size, with what it shows as its name."""
+    """An SVG element of this size, with its content as its name."""
     size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return f'<svg {size} role="img"><title>{esc(title)}</title>{parts}</svg>'
 
@@ -86,7 +86,7 @@ def drawn(width: float, height: float, title: str, parts: str) -> str:
 def words(
     x: float, y: float, text: str, anchor: str = "start", room: float = 0, cls: str = ""
 ) -> str:
-    """A line of text. room: pixels, beyond which it is cut; a tooltip then shows all of it."""
+    """A line of text. room: pixels; a longer text is cut, and a tooltip shows all of it."""
     most = max(1, int(room / WIDE)) if room else 0
     shown = text[: most - 1] + "…" if most and len(text) > most else text
     whole = f"<title>{esc(text)}</title>" if shown != text else ""

@@ -1,4 +1,6 @@
-"""A program as HTML: a fold for each role, an op a line, blocks within the op that runs them."""
+"""A program as HTML: a fold for each role, one op on each line, blocks within the op that runs
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from .graph import graph
 from .roles import SECTIONS, section_of
 from .rows import Rows
 
-OPEN = 300  # ops that are shown unfolded at first
-DEEPEST = 8  # blocks within blocks; browsers give up nesting at some depth, and a reader earlier
+OPEN = 300  # ops that are unfolded at first
+DEEPEST = 8  # nesting of blocks; browsers and readers have a limit
 _DECLARED = (
     ("param", "parameters"),
     ("data", "data"),
@@ -25,12 +27,12 @@ _DECLARED = (
 
 
 def to_html(desc: ProgramDesc, script: bool = True, above: str = "") -> str:
-    """The program as an element for notebooks: sections by role that fold, a search, and details of
-    what is pointed at.
+    """The program as an element for notebooks: sections by role that fold, a search, and details on
+    hover.
 
-    Without scripts (script=False, or where they do not run) it can be read and folded. It fetches
-    nothing. above: HTML that stands over the list; from the boxes of a graph there (`Graph.html`)
-    the script leads to the ops and back.
+    Without scripts (script=False, or if they do not run) it can be read and folded. It fetches
+    nothing. above: HTML above the list; the script links the boxes of a graph there (`Graph.html`)
+    with the ops.
     """
     view = _View(desc)
     inner = view.whole(above)
@@ -38,11 +40,9 @@ def to_html(desc: ProgramDesc, script: bool = True, above: str = "") -> str:
 
 
 def to_page(desc: ProgramDesc, title: str, more: str = "", engine: str = "own") -> str:
-    """The program as a document of its own: its graph, folded, and its ops, each of which leads to
-    the other.
+    """The program as a document of its own: its folded graph and its ops, which link to each other.
 
-    more: HTML of further parts, which follow it. engine: who arranges the graph, as in `graph`;
-    raises what that raises.
+    more: HTML of further parts behind it. engine: as in `graph`, whose errors it raises.
     """
     head = (
         "<h2>graph</h2> <small>a box with a thick border opens; that of an op tells its attributes and"
@@ -68,7 +68,7 @@ class _View:
         parts.append(f'</div><div class="fj-body"><div>{above}<div class="fj-list">')
         if self.desc.blocks:
             parts += self.block0(self.desc.blocks[0])
-        while self.left:  # deeper than DEEPEST, or such as no op runs
+        while self.left:  # deeper than DEEPEST, or not run by any op
             idx = next(iter(self.left))
             parts.append(self.block(idx, 0))
         return "".join([*parts, "</div></div></div>"])
@@ -79,8 +79,8 @@ class _View:
         for at, op in enumerate(block.ops):
             found[section_of(op)].append((at, op))
         yield self.variables(declared, ' data-b="0"')
-        # a type stands where the first op writes it, in the program's order, not in that of the
-        # sections
+        # the type is shown where the first op writes it, in the program's order, not in the
+        # sections'
         lines = {at: self.row(0, at, op, types, 0) for at, op in enumerate(block.ops)}
         for name, ops in found.items():
             if not ops:
@@ -139,7 +139,7 @@ class _View:
 
 
 def _declarations(block: BlockDesc) -> tuple[dict[str, VarDesc], list[VarDesc]]:
-    """The temporaries, which are declared where an op writes them first, and all other
+    """The temporaries, which are declared by the op that writes them first, and all other
     variables.
     """
     written = {name for op in block.ops for name in op.writes}

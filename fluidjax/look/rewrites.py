@@ -1,4 +1,4 @@
-"""What a pass did, as HTML: counts, what was done and refused, certificates, the two programs side
+"""The result of a pass as HTML: counts, rewrites and refusals, certificates, the two programs side
 by side.
 """
 
@@ -47,7 +47,7 @@ class Result(Protocol):
 
 
 def result_html(result: Result) -> str:
-    """A pass's result; of a pipeline the passes as folds, and one comparison of the first program
+    """A pass's result; for a pipeline the passes as folds, and one comparison of the first program
     with the last.
     """
     inner = f"<p>{_head(result)}</p>{_inside(result)}"
@@ -62,8 +62,8 @@ def result_html(result: Result) -> str:
 
 
 def certificate_html(certificate: Any) -> str:
-    """A certificate: the formula of every fold with its measured error, and why others were
-    refused.
+    """A certificate: the formula of every fold with its measured error, and the reasons of
+    refusals.
     """
     return fragment(
         _certificate(certificate) + _remarks("refused", certificate.refusals), script=False

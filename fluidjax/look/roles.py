@@ -1,4 +1,4 @@
-"""Which part of a training program an op belongs to, as a reader thinks of it."""
+"""The part of a training program that an op belongs to, for readers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ SECTIONS = ("forward", "backward", "optimize", "communication", "schedule")
 
 
 def section_of(op: OpDesc) -> str:
-    """One of SECTIONS: communication by what the op does as well as by its role, all others by the
-    role.
-    """
+    """One of SECTIONS: communication ops by their type and their role, all others by their role."""
     role = op.attrs.get(OP_ROLE, 0)
     role = role if type(role) is int and role >= 0 else 0
     if role & (OpRole.RPC | OpRole.Dist) or talks(op.type):
@@ -26,6 +24,6 @@ def section_of(op: OpDesc) -> str:
 
 
 def talks(kind: str) -> bool:
-    """Whether ops of this type talk to other ranks or processes."""
+    """Whether ops of this type communicate with other ranks or processes."""
     found = traits(kind)
     return found.ranks.together or found.runs is Runs.REMOTE

@@ -4,9 +4,9 @@
         <span class="o"><a class="d">h</a>: <i>f32[-1, 8]</i></span> = <b
         class="op">mul</b>(...)</li>
 
-``a`` is a variable's name (``d`` where it is declared), ``.o`` holds what is written and ``.i``
-what is read; what stands in a data attribute is a number of a table in the page's data, so that
-equal texts are kept once.
+``a`` is a variable's name (``d`` for its declaration), ``.o`` holds written names and ``.i`` read
+ones. A data attribute holds the number of a text in a table of the page's data, so that equal texts
+are stored once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..ir.text import usual_for, usual_hints
 from ..ops.catalog import REGISTRY
 from .frame import count, esc, fold
 
-LONG = 160  # characters of an attribute's value that are shown unfolded
+LONG = 160  # characters of an attribute's value that are unfolded
 _SHOWN_APART = frozenset({"op_callstack", OP_NAMESCOPE, "op_role"})
 
 
@@ -47,7 +47,7 @@ class Texts:
 
 
 class Rows:
-    """The lines of a program's ops and variables, and what the script needs to know of them."""
+    """The lines of a program's ops and variables, and the data for the script."""
 
     def __init__(self, desc: ProgramDesc) -> None:
         self.desc = desc
@@ -56,7 +56,7 @@ class Rows:
         self.formulas: dict[str, str | None] = {}
 
     def data(self) -> dict[str, Any]:
-        """What the script reads."""
+        """The data for the script."""
         parents = [block.parent for block in self.desc.blocks]
         tables = {name: list(map(printable, texts.numbers)) for name, texts in
                   (("files", self.files), ("scopes", self.scopes), ("notes", self.notes))}  # fmt: skip
@@ -72,10 +72,10 @@ class Rows:
         uid: int = -1,
     ) -> str:
         """One op. types: variables whose declarations are still to be shown; those shown here are
-        taken out.
+        removed.
 
-        inner: HTML of the blocks that it runs. uid: of the op before; only one that is not the next
-        is noted.
+        inner: HTML of the blocks that it runs. uid: of the op before; this op's uid is shown only
+        if it is not the next one.
         """
         kind = name_text(op.type)
         if kind not in self.formulas:
@@ -148,8 +148,8 @@ class Rows:
 
 
 def quiet_text(op: OpDesc, hints: Mapping[str, Mapping[str, Any]]) -> str:
-    """The role where it has more to say than the section, and the bookkeeping that is not usual for
-    ops of the type.
+    """The role if it tells more than the section, and the bookkeeping that is unusual for ops of
+    the type.
     """
     usual = usual_for(hints, op.type)
     role = role_text(op.attrs.get("op_role", 0)) or ""
@@ -162,7 +162,7 @@ def quiet_text(op: OpDesc, hints: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def formula(kind: str) -> str | None:
-    """What ops of a type compute, in one line; None for a type that is not there."""
+    """The formula of ops of a type, in one line; None for an unknown type."""
     definition = REGISTRY.get(kind)
     return None if definition is None else definition.formula
 

@@ -1,4 +1,4 @@
-"""Who said what to whom, in order: a sequence diagram."""
+"""A sequence diagram: messages between actors, in order."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ SHOWN = 500  # messages that are drawn; the text has all
 
 
 class Said(NamedTuple):
-    """One thing that happened: an arrow from one actor to another, or, without `to`, something that
-    an actor did alone.
-    """
+    """An event: an arrow from one actor to another or, without `to`, an action of one actor."""
 
     actor: str
     to: str | None
     label: str
-    reply: bool = False  # drawn with a broken line: what was asked for
+    reply: bool = False  # a reply, drawn with a broken line
 
 
 def sequence(title: str, actors: Sequence[str], said: Sequence[Said]) -> Picture:
-    """Actors side by side, what happened from top to bottom. Raises KeyError for an actor that is
-    not listed.
+    """Actors side by side, events from top to bottom. Raises KeyError for an actor that is not
+    listed.
     """
     at = {name: LANE * (i + 0.5) for i, name in enumerate(actors)}
     shown = said[:SHOWN]
@@ -74,7 +72,7 @@ def _arrow(at: dict[str, float], one: Said, y: float) -> str:
     )
     tip = f'<path d="M{end:.1f} {y:.1f}l{-8 * way} -4v8z" fill="{colour}"/>'
     room = min(abs(end - x), LANE) - 24
-    # over the first gap that the arrow crosses, where no other lane runs through the text
+    # over the first gap that the arrow crosses, where no other lane crosses the text
     return f"<g><title>{esc(one.label)}</title>{line}{tip}</g>" + words(
         x + way * LANE / 2, y - 6, one.label, "middle", room
     )

@@ -1,4 +1,4 @@
-"""What notebooks show as HTML, as pages of their own."""
+"""Writes values that notebooks show as HTML as pages of their own."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ class Shown:
         raise NotImplementedError(f"{type(self).__name__} says how it is shown")
 
     def save_page(self, path: str | Path, title: str = "") -> Path:
-        """Write what a notebook shows as a page for a browser, which holds all it needs, and return
-        the path.
+        """Write the notebook's view as a self-contained page for a browser, and return the path.
 
-        title: default the file's name. Raises FluidValueError where the file cannot be written.
+        title: default the file's name. Raises FluidValueError if the file cannot be written.
         """
         where = Path(path)
         write_text(where, page(self._repr_html_(), title or where.stem))

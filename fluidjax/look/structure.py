@@ -1,12 +1,12 @@
-"""A graph of ops as parts within parts, found from its edges alone.
+"""Nested parts of a graph of ops, found only from its edges.
 
-Ops stand in the program's order. A *place* lies between two consecutive ops; the values that are
-written before it and read behind it cross it. Where at most one crosses, all that follows depends
-on what came before by that one alone: the graph is cut there, into a **series**. A part that no
-such place cuts is a set of branches that do not touch (**parallel**), perhaps with the op that
-joins them at the end; or else values skip over it, as the input of a residual block does: those
-that reach farthest are looked past, as few as will do, until a place cuts it. What is found is
-found again within each part.
+Ops are in the program's order. A *place* is between two consecutive ops; values that are written
+before it and read behind it cross it. If at most one value crosses a place, all later ops depend on
+earlier ones only by that value: the graph is cut there, into a **series**. A part that no such
+place cuts is a set of independent branches (**parallel**), possibly with the op that joins them at
+the end. Otherwise values skip over it, as the input of a residual block does: those that reach
+farthest are ignored, as few as needed, until a place cuts the part. The same search is repeated
+within each part.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .groups import Group
 
-LARGE = 48  # ops of a part that no place cut: more are no block of a net, and stand in its series
-DEEPEST = 60  # parts within parts; what lies deeper is a series of ops
+# ops of a part that no place cuts: a larger part is not a block of a net, and becomes a series
+LARGE = 48
+DEEPEST = 60  # nesting of parts; deeper ones are a series of ops
 
-OUTSIDE = -1  # what writes the values that a block is given
+OUTSIDE = -1  # stands for the writer of values that are passed to a block
 
 Edge = tuple[int, int, str]
 
 
 class Structure:
-    """The edges of a block, and what is found among some of its ops."""
+    """The edges of a block, and the parts found among some of its ops."""
 
     def __init__(self, labels: Sequence[str], edges: Iterable[Edge]) -> None:
         """labels: one for each op; equal ops have equal labels."""
@@ -40,7 +41,7 @@ class Structure:
     # -- one region --------------------------------------------------------------------------------
 
     def _region(self, ops: list[int], past: frozenset[tuple[int, str]], depth: int) -> Group:
-        """past: values that are looked past."""
+        """past: values that are ignored."""
         if len(ops) == 1:
             return self._leaf(ops[0])
         if depth > DEEPEST:
@@ -76,7 +77,7 @@ class Structure:
         return Group("", ops, tuple(parts), kind, self._likeness(ops))
 
     def _likeness(self, ops: Sequence[int]) -> int:
-        """Equal for the same ops in the same order, connected in the same way."""
+        """A key that is equal for the same ops in the same order, connected in the same way."""
         at = {op: i for i, op in enumerate(ops)}
         return hash(
             tuple(
@@ -112,8 +113,8 @@ class Structure:
     def _cut(
         self, ops: list[int], past: frozenset[tuple[int, str]], most: int | None
     ) -> tuple[list[list[int]], frozenset[tuple[int, str]]]:
-        """The ops cut where at most one value crosses, after looking past at most `most` values
-        (None: as few as will do), and which these are.
+        """The ops cut at places that at most one value crosses, after ignoring at most `most`
+        values (None: as few as needed), and the ignored values.
         """
         ranges = self._ranges(ops, past)
         order = sorted(ranges, key=lambda v: (ranges[v][0] - ranges[v][1], v))  # the farthest first
@@ -133,8 +134,8 @@ class Structure:
     def _ranges(
         self, ops: Sequence[int], past: frozenset[tuple[int, str]]
     ) -> dict[tuple[int, str], tuple[int, int]]:
-        """Of each value that is read: where it is written (-1: before), and where it is read
-        last.
+        """For each value that is read: the position where it is written (-1: before), and its last
+        read.
         """
         at = {op: i for i, op in enumerate(ops)}
         return {
@@ -150,7 +151,7 @@ def _places(
     ranges: Mapping[tuple[int, str], tuple[int, int]],
     kept: Iterable[tuple[int, str]],
 ) -> list[int]:
-    """The places that at most one of the values `kept` crosses; place i lies behind op i."""
+    """The places that at most one of the values `kept` crosses; place i is behind op i."""
     change = [0] * (count + 1)
     for value in kept:
         start, end = ranges[value]

@@ -1,4 +1,4 @@
-"""What op types declare, as OpProto messages."""
+"""The declarations of op types as OpProto messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""fluid.proto.framework_pb2: ProgramDesc and its parts as messages whose strings are str and whose types are enums.
+"""fluid.proto.framework_pb2: ProgramDesc and its parts as messages whose strings are str and whose
+types are enums.
 
-They are made of fluidjax's own descriptors of the wire format (ir/framework.proto, where strings are bytes and enums numbers), so
-the bytes are the same: ``ProgramDesc.FromString(program.serialize_to_string())``.
+They are made of fluidjax's own descriptors of the wire format (ir/framework.proto, where strings
+are bytes and enums numbers), so the bytes are the same:
+``ProgramDesc.FromString(program.serialize_to_string())``.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _LABELS = {
     "optional": _Field.LABEL_OPTIONAL,
     "repeated": _Field.LABEL_REPEATED,
 }
-# What the wire format passes over, because it says nothing of what a program computes: readers, tuples, notes on versions, op protos.
+# Fields that are not in the wire format's descriptors, because they do not affect what a program
+# computes: readers, tuples, notes on versions, op protos.
 _MORE = {
     "VarType.LoDTensorArrayDesc": "required VarType.TensorDesc tensor 1; optional int32 lod_level 2",
     "VarType.ReaderDesc": "repeated VarType.LoDTensorDesc lod_tensor 1",
@@ -79,7 +82,7 @@ def _retyped(message: Any, path: str) -> None:
 
 
 def _message(file: Any, path: str) -> Any:
-    """The message of a dotted name, made where it is not there."""
+    """The message of a dotted name, created if missing."""
     names = path.split(".")
     held = file.message_type
     for name in names:

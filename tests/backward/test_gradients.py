@@ -271,7 +271,7 @@ def test_a_second_derivative_through_a_block_is_refused(net: Any) -> None:
         with pytest.raises(
             UnsupportedError,
             match=(
-                r"the gradient of op '\w+_grad' \(.*test_gradients.py:\d+\) is not there yet: a"
+                r"the gradient of op '\w+_grad' \(.*test_gradients.py:\d+\) is not supported yet: a"
                 r" second"
             ),
         ):

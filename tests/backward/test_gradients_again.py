@@ -375,7 +375,7 @@ def test_what_cannot_be_differentiated_again_is_told() -> None:
         with pytest.warns(
             UserWarning,
             match=(
-                r"the gradient of op 'nce_grad' \(.*test_gradients_again.py:\d+\) is taken for zero"
+                r"the gradient of op 'nce_grad' \(.*test_gradients_again.py:\d+\) is taken as zero"
             ),
         ):
             fluid.gradients(layers.square(g), x)

@@ -161,7 +161,8 @@ def test_refusals() -> None:
             lambda: layers.reduce_mean(layers.square(w)),
         )
         with pytest.raises(
-            UnsupportedError, match="has computed the gradient of 'w', which stands around it"
+            UnsupportedError,
+            match="has computed the gradient of 'w', which is a variable from outside",
         ):
             fluid.optimizer.SGD(0.1).minimize(loss)
     with fresh() as (main, _):

@@ -151,7 +151,7 @@ def test_what_is_refused(net: Any) -> None:
     made, main, exe = net
     mean = next(op for op in main.global_block().ops if op.type == "mean")
     with pytest.raises(
-        FluidTypeError, match="optimize ops such as minimize returns, but op 'mean' is none"
+        FluidTypeError, match="optimize ops such as minimize returns, not op 'mean'"
     ):
         exe.run(main, feed=FEED, fetch_list=[made.loss, mean])
     for bad in (made.result[0][0], [made.loss, None], [1]):

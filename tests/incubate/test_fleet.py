@@ -235,7 +235,7 @@ def test_what_fleets_with_servers_refuse():
     fleet = DistributedTranspiler()
     with pytest.raises(FluidValueError, match="no role yet"):
         fleet.distributed_optimizer(fluid.optimizer.SGD(0.1))
-    with pytest.raises(FluidValueError, match="for workers alone"):
+    with pytest.raises(FluidValueError, match="a job of only workers"):
         fleet.init(role_maker.UserDefinedCollectiveRoleMaker(0, SERVERS))
     fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.SERVER, 2, SERVERS))
     for call in (fleet.init_server, fleet.run_server, fleet.init_worker):

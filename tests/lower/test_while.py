@@ -589,9 +589,7 @@ def test_a_loop_over_what_is_fed_is_named():
             )
             loss = fluid.layers.mean(s)
             if change is None:
-                with pytest.warns(
-                    UserWarning, match=r"'x' is written on the way, and has stop_gradient"
-                ):
+                with pytest.warns(UserWarning, match=r"'x' is on the path and has stop_gradient"):
                     fluid.append_backward(loss)
                 continue
             ((_, grad),) = fluid.append_backward(loss)

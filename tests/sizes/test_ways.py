@@ -101,7 +101,7 @@ def test_many_steps_in_one_call() -> None:
     with pytest.raises(
         UnsupportedError,
         match=(
-            r"one value of 'n', since it decides sizes, but is fed \[3\] and \[4\]; call run for"
+            r"one value of 'n', which decides sizes, but is fed \[3\] and \[4\]; call run for"
             r" each"
         ),
     ):

@@ -199,7 +199,7 @@ def test_what_is_no_size_is_refused() -> None:
         with pytest.raises(VerifyError, match=why):
             verify(parse(wrong), lookup)
     with pytest.raises(
-        fluid.FluidError, match=r"'new_sizes' .*open, of which Paddle knows nothing"
+        fluid.FluidError, match=r"'new_sizes' .*open size, which Paddle does not support"
     ):
         traced.main.serialize_to_string()
 

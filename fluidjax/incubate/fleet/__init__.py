@@ -1,4 +1,6 @@
-"""fluid.incubate.fleet: jobs of several processes by roles. Workers alone, or workers and servers."""
+"""fluid.incubate.fleet: jobs of several processes by roles: only workers, or workers and
+servers.
+"""
 
 from typing import TYPE_CHECKING
 

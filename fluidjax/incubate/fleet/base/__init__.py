@@ -1,4 +1,4 @@
-"""fluid.incubate.fleet.base: what all fleets share: roles, and the fleet itself."""
+"""fluid.incubate.fleet.base: the parts that all fleets share: roles, and the fleet itself."""
 
 from typing import TYPE_CHECKING
 

@@ -1,5 +1,5 @@
-"""What every fleet answers: the role of this process, the others' endpoints, and its share of
-files.
+"""The queries that every fleet answers: the role of this process, the others' endpoints, and its
+share of files.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Fleet:
         self._role_maker: RoleMakerBase | None = None
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Take the role. None means MPI's in Fluid, which is refused. Raises FluidTypeError for
-        what is no role maker.
+        """Set the role. None means MPI in Fluid, which is refused. Raises FluidTypeError for
+        anything but a role maker.
         """
         if role_maker is None:
             role_maker = MPISymetricRoleMaker()
@@ -69,10 +69,10 @@ class Fleet:
         return self.role.is_server()
 
     def split_files(self, files: Sequence[str]) -> list[str]:
-        """This worker's part of the files, in order; the first workers have one more where they do
-        not divide evenly.
+        """This worker's part of the files, in order; if they do not divide evenly the first workers
+        have one more.
 
-        Raises FluidTypeError for what is no list.
+        Raises FluidTypeError for anything but a list.
         """
         if not isinstance(files, list):
             raise FluidTypeError(f"split_files takes a list of files, not {type(files).__name__}")

@@ -7,7 +7,7 @@ from ....base.absent import reporter
 
 class Mode:
     """TRANSPILER: parameter servers by DistributeTranspiler. PSLIB: Baidu's own servers, which are
-    not there. COLLECTIVE: workers alone.
+    not supported. COLLECTIVE: only workers.
     """
 
     TRANSPILER = 1

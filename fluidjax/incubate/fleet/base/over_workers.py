@@ -1,4 +1,4 @@
-"""over_workers: one collective op over arrays that the workers of a job hold in Python."""
+"""over_workers: a collective op over arrays that the workers of a job hold in Python."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ....state.scope import Scope
 
 
 def over_workers(array: Any, op: str, count: int, **attrs: Any) -> np.ndarray:
-    """What an op such as c_allreduce_sum makes of the workers' arrays, run as a program of its own,
-    which every worker must run.
+    """The result of an op such as c_allreduce_sum on the workers' arrays. It is run as a program of
+    its own, and every worker must call this.
 
-    count: how many workers; one has its own array. attrs: of c_allgather, whose result has one
-    dimension. Raises FluidTypeError for what is no array of numbers.
+    count: the number of workers; a single worker gets its own array. attrs: for c_allgather, whose
+    result has one dimension. Raises FluidTypeError for anything but an array of numbers.
     """
     array = np.asarray(array)
     if not np.issubdtype(array.dtype, np.number):

@@ -1,4 +1,4 @@
-"""Role makers: which process of a job this one is, as the environment or the user says."""
+"""Role makers: determine which process of a job this is, from the environment or the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....errors import FluidTypeError, FluidValueError, UnsupportedError
 
 
 class Role:
-    """What a process does."""
+    """The role of a process."""
 
     WORKER = 1
     SERVER = 2
@@ -31,7 +31,7 @@ class RoleMakerBase:
         self._server_endpoints: list[str] = []
 
     def generate_role(self) -> None:
-        """Find out; once."""
+        """Determine the role, once."""
         self._role_is_generated = True
 
     def is_worker(self) -> bool:
@@ -96,10 +96,10 @@ def _number(name: str, text: str) -> int:
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
-    """The role that the environment tells. Raises FluidValueError, naming the variable, for one
-    that is missing or does not fit.
+    """The role from the environment. Raises FluidValueError, which names the variable, for one that
+    is missing or does not fit.
 
-    is_collective: workers alone: PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINER_ID (0). Else workers and
+    is_collective: only workers: PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINER_ID (0). Else workers and
     servers: PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_TRAINERS_NUM, TRAINING_ROLE, and
     PADDLE_TRAINER_ID, or POD_IP and PADDLE_PORT.
     """
@@ -157,7 +157,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
 
 def _endpoints(name: str, given: Any) -> list[str]:
-    """A list of endpoints. Raises FluidTypeError or FluidValueError naming the argument."""
+    """A list of endpoints. Raises FluidTypeError or FluidValueError, which names the argument."""
     if not isinstance(given, list) or not all(isinstance(e, str) for e in given):
         raise FluidTypeError(
             f"{name} is a list of strings such as ['127.0.0.1:6170'], not {given!r}"
@@ -176,8 +176,8 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
-    """The role that the arguments tell, in a job with servers. Raises FluidTypeError and
-    FluidValueError for what does not fit.
+    """The role from the arguments, in a job with servers. Raises FluidTypeError and FluidValueError
+    for arguments that do not fit.
     """
 
     def __init__(
@@ -201,8 +201,8 @@ class UserDefinedRoleMaker(RoleMakerBase):
 
 
 class UserDefinedCollectiveRoleMaker(RoleMakerBase):
-    """The role that the arguments tell, in a job of workers alone. Raises FluidTypeError and
-    FluidValueError for what does not fit.
+    """The role from the arguments, in a job of only workers. Raises FluidTypeError and
+    FluidValueError for arguments that do not fit.
     """
 
     def __init__(self, current_id: int = 0, worker_endpoints: Sequence[str] | None = None) -> None:
@@ -219,7 +219,9 @@ class UserDefinedCollectiveRoleMaker(RoleMakerBase):
 
 
 class MPISymetricRoleMaker(RoleMakerBase):
-    """Refused. Raises UnsupportedError: roles come of the environment or of the user, not of MPI."""
+    """Refused. Raises UnsupportedError: roles come from the environment or the user, not from
+    MPI.
+    """
 
     def __init__(self) -> None:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""fluid.incubate.fleet.collective: data-parallel jobs of workers alone."""
+"""fluid.incubate.fleet.collective: data-parallel jobs of only workers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _any(value: Any) -> Any:
 
 
 class DistributedStrategy(BuildStrategy):
-    """How a collective job trains: a BuildStrategy, and what 1.8.5 has beside it.
+    """The settings of a collective job: a BuildStrategy with 1.8.5's further options.
 
     mode: "nccl2" (gradients are averaged by the step) or "collective" with collective_mode
     "grad_allreduce" or "local_sgd" (by ops). use_local_sgd: the latter. use_amp, amp_loss_scaling:
@@ -51,9 +51,7 @@ class DistributedStrategy(BuildStrategy):
 
 
 class Collective(Fleet):
-    """The fleet: role, programs and what saves them. After minimize, main_program is what an
-    executor runs.
-    """
+    """The fleet: role, programs and their saving. After minimize, an executor runs main_program."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,8 +60,8 @@ class Collective(Fleet):
         self._origin_program: Program | None = None
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Take the role, and join the job that the environment describes. Raises what Fleet.init
-        and dist.init_from_env raise.
+        """Set the role, and join the job that the environment describes. Raises the errors of
+        Fleet.init and dist.init_from_env.
         """
         super().init(role_maker)
         env = read_env()
@@ -73,11 +71,11 @@ class Collective(Fleet):
     def distributed_optimizer(
         self, optimizer: Any, strategy: DistributedStrategy | None = None
     ) -> CollectiveOptimizer:
-        """An optimizer whose minimize makes a program of the whole job."""
+        """An optimizer whose minimize makes the job's program."""
         return CollectiveOptimizer(optimizer, strategy, self)
 
     def minimized(self, origin: Program, startup: Program, runs: Any) -> None:
-        """Keep the programs that a minimize has made."""
+        """Store the programs that a minimize has made."""
         self._origin_program, self.startup_program, self.main_program = origin, startup, runs
 
     def save_inference_model(
@@ -127,7 +125,9 @@ class Collective(Fleet):
         self, executor: Executor, path: str, trainer_id: int, main_program: Program | None = None, fs: Any = None,
         local_cache_path: str = ".cache", ignore_empty: bool = True,
     ) -> TrainStatus | None:  # fmt: skip
-        """Load the last check point under `path`, and return how far it is; see check_points.load."""
+        """Load the last check point under `path`, and return its TrainStatus; see
+        check_points.load.
+        """
         return check_points.load(
             self, executor, path, trainer_id, main_program, fs, local_cache_path, ignore_empty
         )
@@ -135,7 +135,9 @@ class Collective(Fleet):
     def clean_redundant_check_points(
         self, root_path: str, fs: Any = None, checkpoint_num: int = 1
     ) -> None:
-        """Remove all check points under `root_path` but the last `checkpoint_num`, one at least."""
+        """Remove all check points under `root_path` except the last `checkpoint_num`, at least
+        one.
+        """
         check_points.clean(root_path, fs, checkpoint_num)
 
     def _program(self, given: Program | None) -> Program:
@@ -173,21 +175,21 @@ class CollectiveOptimizer:
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None, callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> Any:  # fmt: skip
-        """The optimizer's own."""
+        """The optimizer's own backward."""
         return self._optimizer.backward(
             loss, startup_program, parameter_list, no_grad_set, callbacks
         )
 
     def apply_gradients(self, params_grads: Any) -> Any:
-        """The optimizer's own."""
+        """The optimizer's own apply_gradients."""
         return self._optimizer.apply_gradients(params_grads)
 
     def minimize(
         self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """The optimizer's minimize; then the programs become those of the job, and
-        fleet.main_program what is run.
+        """The optimizer's minimize. Then the programs are rewritten for the job, and
+        fleet.main_program is the one to run.
 
         Raises UnsupportedError for use_dist_fc, FluidValueError for modes that exclude each other
         and for recomputation without checkpoints.
@@ -238,7 +240,7 @@ class CollectiveOptimizer:
     def _transpile(self, startup: Program, main: Program) -> None:
         endpoints = self._fleet.role.get_trainer_endpoints()
         if len(endpoints) < 2 and self._strategy.mode == "nccl2":
-            return  # nobody to average with
+            return  # a single worker has nothing to average
         config = DistributeTranspilerConfig()
         config.mode, config.collective_mode = self._strategy.mode, self._strategy.collective_mode
         index = self._fleet.worker_index()

@@ -1,5 +1,5 @@
-"""Check points of a collective job: persistables and the number of the last epoch, in folders that
-are counted.
+"""Check points of a collective job: persistables and the number of the last epoch, in numbered
+folders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PREFIX, PARAMETERS, STATUS = (
 
 
 class Saves(Protocol):
-    """What saves the persistables of a job: the fleet."""
+    """Saves the persistables of a job: the fleet."""
 
     def save_persistables(
         self, executor: Executor, dirname: str, main_program: Program | None, filename: str | None
@@ -31,13 +31,13 @@ class Saves(Protocol):
 
 
 class TrainStatus:
-    """How far a job is: the number of the last epoch that it has finished, -1 before there is one."""
+    """The progress of a job: the number of the last finished epoch, -1 before the first."""
 
     def __init__(self, epoch_no: int = -1) -> None:
         self._epoch_no = epoch_no
 
     def next(self) -> int:
-        """The number of the epoch that comes next."""
+        """The number of the next epoch."""
         return self._epoch_no + 1
 
     def __eq__(self, other: object) -> bool:
@@ -57,11 +57,11 @@ def save(
     remain_all_checkpoint: bool,
 ) -> None:  # fmt: skip
     """Save persistables and the epoch under `path`, in the next ``__paddle_fleet_checkpoint__.N``,
-    which is there whole or not at all.
+    all or nothing.
 
-    fs: the file system that has `path`, default this machine's; another one's are saved under
-    local_cache_path first. remain_all_checkpoint: False removes all but the new one. Raises
-    FluidTypeError for other than a TrainStatus.
+    fs: the file system of `path`, default this machine's; for another one, check points are saved
+    under local_cache_path first. remain_all_checkpoint: False removes all but the new one. Raises
+    FluidTypeError for anything but a TrainStatus.
     """
     if not isinstance(train_status, TrainStatus):
         raise FluidTypeError(
@@ -92,11 +92,11 @@ def load(
     of: Saves, executor: Executor, path: str, trainer_id: int, main_program: Program | None, fs: Any, local_cache_path: str,
     ignore_empty: bool,
 ) -> TrainStatus | None:  # fmt: skip
-    """Load the last check point under `path` into the scope, and return how far it is.
+    """Load the last check point under `path` into the scope, and return its TrainStatus.
 
-    trainer_id: tells the copies of several trainers on one machine apart, where fs has files
-    elsewhere. Returns None where there is no check point. Raises FluidValueError there with
-    ignore_empty=False, LoadError for a status that is none.
+    trainer_id: separates the local copies of several trainers on one machine, if fs is a remote
+    file system. Returns None if there is no check point; with ignore_empty=False this raises
+    FluidValueError. Raises LoadError for an invalid status.
     """
     fs = fs or LocalFS()
     numbers = _numbers(path, fs)
@@ -127,7 +127,7 @@ def _status(path: str) -> TrainStatus:
 
 
 def clean(root_path: str, fs: Any, checkpoint_num: int) -> None:
-    """Remove all check points in a folder but the last ones, one at least."""
+    """Remove all check points in a folder except the last ones, at least one."""
     fs = fs or LocalFS()
     for number in _numbers(root_path, fs)[: -max(1, checkpoint_num)]:
         fs.rmr(f"{root_path}/{PREFIX}.{number}")

@@ -1,5 +1,5 @@
-"""fluid.incubate.fleet.parameter_server: fleets of workers and servers. The one over
-DistributeTranspiler is there.
+"""fluid.incubate.fleet.parameter_server: fleets of workers and servers. Only the one over
+DistributeTranspiler is supported.
 """
 
 from typing import TYPE_CHECKING

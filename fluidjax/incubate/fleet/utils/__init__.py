@@ -1,4 +1,4 @@
-"""fluid.incubate.fleet.utils: files of a Hadoop file system, what workers say and count together,
+"""fluid.incubate.fleet.utils: files of a Hadoop file system, output and metrics of workers,
 programs in files.
 """
 

@@ -1,4 +1,4 @@
-"""FleetUtil: what the first worker says, the AUC over all workers, programs in files."""
+"""FleetUtil: output of the first worker, the AUC over all workers, programs in files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class FleetUtil:
         param_type: str = "int64",
     ) -> None:
         """Set a variable's value to zeros of its shape, of dtype param_type. Raises FluidValueError
-        where it has no value.
+        if it has no value.
         """
         found = (scope or global_scope()).find_var(var_name)
         if found is None or found.value is None:
@@ -93,8 +93,8 @@ class FleetUtil:
         """The AUC of all workers' predictions together, from the buckets of layers.auc; every
         worker must call it.
 
-        None, with a word of the first worker, where a scope lacks the buckets; 0.5 where there are
-        no positive or no negative ones.
+        None, with a message of the first worker, if a scope lacks the buckets; 0.5 if there are no
+        positive or no negative samples.
         """
         held = [(scope or global_scope()).find_var(name) for name in (stat_pos, stat_neg)]
         if any(var is None for var in held):

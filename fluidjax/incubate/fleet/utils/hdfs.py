@@ -1,4 +1,4 @@
-"""HDFSClient as 1.8.5's fleets have it: files of a Hadoop file system, by the user's own ``hadoop``
+"""HDFSClient of 1.8.5's fleets: files of a Hadoop file system, by the user's own ``hadoop``
 command, without a shell.
 """
 
@@ -17,13 +17,13 @@ from ....errors import FluidTypeError, FluidValueError
 
 
 class HDFSClient:
-    """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``. That of 1.8.5 fails under Python 3,
-    whatever it is asked.
+    """Runs ``<hadoop_home>/bin/hadoop fs -D<key>=<value> ...``. 1.8.5's own client always fails
+    under Python 3.
 
     hadoop_home: the folder of the Hadoop client. configs: its settings, such as "fs.default.name"
-    and "hadoop.job.ugi". What the command refuses is logged, and the methods return False, or
-    nothing. Every method raises FluidValueError where there is no such command, FluidTypeError for
-    what is no name of a file.
+    and "hadoop.job.ugi". Errors of the command are logged, and the methods return False, or
+    nothing. Every method raises FluidValueError if there is no such command, FluidTypeError for
+    anything but a file's name.
     """
 
     def __init__(self, hadoop_home: str, configs: Mapping[str, Any]) -> None:
@@ -41,33 +41,33 @@ class HDFSClient:
         )
 
     def cat(self, hdfs_path: str | None = None) -> str:
-        """What is in a file; "" where it is none."""
+        """The content of a file; "" if it is not a file."""
         path = checked_path(hdfs_path, "cat")
         return (
             self._client.run(["-cat", path], retry_times=1)[1].strip() if self.is_file(path) else ""
         )
 
     def is_file(self, hdfs_path: str | None = None) -> bool:
-        """Whether there is such a thing that is no folder."""
+        """Whether the path exists and is not a folder."""
         return self.is_exist(hdfs_path) and not self.is_dir(hdfs_path)
 
     def lsr(self, hdfs_path: str, excludes: Sequence[str] = ()) -> list[str]:
-        """The paths of the files in a folder and those below it, in the order of the listing,
-        without those in excludes.
+        """The paths of the files in a folder and below it, in the order of the listing, without
+        those in excludes.
         """
         return [path for path in self._client.lsr(hdfs_path, sort=False) if path not in excludes]
 
     @staticmethod
     def make_local_dirs(local_path: str) -> None:
-        """Make a local folder, with those above it; one that is there is left."""
+        """Make a local folder and its parents; an existing one is kept."""
         os.makedirs(local_path, exist_ok=True)
 
     @staticmethod
     def split_files(files: Sequence[str], trainer_id: int, trainers: int) -> list[str]:
-        """A trainer's part of the files, in order; the first trainers have one more where they do
-        not divide evenly.
+        """A trainer's part of the files, in order; if they do not divide evenly the first trainers
+        have one more.
 
-        Raises FluidValueError for a trainer_id that is none of the trainers'.
+        Raises FluidValueError for a trainer_id out of range.
         """
         if (
             not isinstance(trainers, int)
@@ -90,10 +90,10 @@ class HDFSClient:
         overwrite: bool = False,
         retry_times: int = 5,
     ) -> list[str]:
-        """Get what is in a folder into a local one, so many at the same time; the local files there
-        are then.
+        """Copy the files in a folder to a local one, several at the same time; returns the local
+        files.
 
-        overwrite: without meaning, as in 1.8.5: what lies there already is left.
+        overwrite: ignored, as in 1.8.5: existing files are kept.
         """
         names = self.ls(hdfs_path)
         self.make_local_dirs(local_path)
@@ -117,8 +117,8 @@ class HDFSClient:
         overwrite: bool = False,
         retry_times: int = 5,
     ) -> None:
-        """Put a local file, or what is in a local folder, into a folder, so many at the same time;
-        overwrite: after removing it.
+        """Copy a local file, or the files in a local folder, to a folder, several at the same time;
+        overwrite: remove it first.
         """
         checked_path(hdfs_path, "upload")
         names = (
@@ -137,8 +137,8 @@ class HDFSClient:
         )
 
     def upload_dir(self, dest_dir: str, local_dir: str, overwrite: bool = False) -> bool:
-        """Put a local folder into a folder; overwrite: in place of one of its name there. Whether
-        it went.
+        """Copy a local folder into a folder; overwrite: replace one of its name there. Returns
+        whether that succeeded.
         """
         local, target = local_dir.rstrip("/"), checked_path(dest_dir, "upload_dir").rstrip("/")
         there = posixpath.join(target, os.path.basename(local))

@@ -1,4 +1,4 @@
-"""Programs in files: binary, or as protobuf's text, and what is in them."""
+"""Programs in files: binary, or as protobuf's text, and reports of their contents."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ persistable_vars_out_fn, all_vars_out_fn, ops_out_fn = (
 
 
 def load_program(model_filename: str, is_text: bool = False) -> Program:
-    """The program in a file. is_text: as protobuf's text. Raises ParseError for a file that holds
-    none, OSError.
+    """The program in a file. is_text: as protobuf's text. Raises ParseError for a file without a
+    program, OSError.
     """
     return load_program_text(model_filename) if is_text else load_program_binary(model_filename)
 
@@ -63,7 +63,7 @@ def save_program(
     program: Program, model_filename: str = "__model__", is_text: bool = False
 ) -> None:
     """Write a program into a file, all or nothing. is_text: as protobuf's text. Raises
-    FluidTypeError for what is no program.
+    FluidTypeError for anything but a program.
     """
     if not isinstance(program, Program):
         raise FluidTypeError(f"save_program takes a Program, not {type(program).__name__}")
@@ -81,8 +81,8 @@ def save_program(
 
 
 def program_type_trans(prog_dir: str, prog_fn: str, is_text: bool) -> str:
-    """Write a program beside its file in the other form, the name with .bin or .pbtxt behind it;
-    that name.
+    """Write a program beside its file in the other form, with .bin or .pbtxt added to the name;
+    returns that name.
     """
     program, name = (
         load_program(os.path.join(prog_dir, prog_fn), is_text),
@@ -94,9 +94,10 @@ def program_type_trans(prog_dir: str, prog_fn: str, is_text: bool) -> str:
 
 def check_pruned_program_vars(train_prog: Program, pruned_prog: Program) -> bool:
     """Whether the persistable variables of a pruned program have the shapes and dtypes of the
-    program that it comes of.
+    original program.
 
-    What does not fit, and variables that are not in the other, which count as fitting, are logged.
+    Differences are logged, and so are variables that the original lacks, which do not count as
+    differences.
     """
     there, fits = train_prog.global_block().vars, True
     for var in (v for v in pruned_prog.list_vars() if is_persistable(v)):
@@ -115,13 +116,13 @@ def check_pruned_program_vars(train_prog: Program, pruned_prog: Program) -> bool
 
 
 def graphviz(block: Block, output_dir: str = "", filename: str = "debug") -> None:
-    """Write a block as a graph in DOT, and draw it beside where graphviz is installed."""
+    """Write a block as a graph in DOT, and draw it if graphviz is installed."""
     draw_block_graphviz(block, path=os.path.join(output_dir, filename + ".dot"))
 
 
 def parse_program(program: Program, output_dir: str) -> None:
-    """Write what a program has into vars_persistable.log, vars_all.log and ops.log of a folder, a
-    variable or op a line.
+    """Write the contents of a program into vars_persistable.log, vars_all.log and ops.log of a
+    folder, one variable or op on each line.
     """
     every = list(program.list_vars())
     kept = [{**_description(v), "type": _enum(v.desc.kind)} for v in every if is_persistable(v)]
@@ -170,14 +171,15 @@ def check_saved_vars_try_dump(
     dump_dir: str, dump_prog_fn: str, is_text_dump_program: bool, feed_config: Any, fetch_config: Any, batch_size: int = 1,
     save_filename: str | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Run a saved model once: the values of its targets, or of those that
-    fetch_config.fetch_vars_names lists.
+    """Run a saved model once; returns the values of its targets, or of those in
+    fetch_config.fetch_vars_names.
 
     feed_config: feeded_vars_names, feeded_vars_dims (a number or a tuple each), feeded_vars_types,
     and feeded_vars_filelist: a file of numbers for each, of which every line holds batches,
-    batch_size rows of that size; a rest is left out. Without files, numbers between 0 and 1 are
-    drawn. save_filename: the file that holds all parameters. Raises what loading and running raise,
-    FluidValueError for sizes that do not fit the program and for files that hold no numbers.
+    batch_size rows of that size; a rest is left out. Without files, random numbers between 0 and 1
+    are fed. save_filename: the file that holds all parameters. Raises the errors of loading and
+    running, FluidValueError for sizes that do not fit the program and for files that hold no
+    numbers.
     """
     if is_text_dump_program:
         dump_prog_fn = program_type_trans(dump_dir, dump_prog_fn, True)
@@ -204,7 +206,7 @@ def check_saved_vars_try_dump(
 
 
 def _fed(program: Program, names: Sequence[str], config: Any, batch_size: int) -> dict[str, Any]:
-    """The values of what is fed, from files or drawn."""
+    """The values of the feeds, from files or random."""
     dims, dtypes, files = (
         config.feeded_vars_dims,
         config.feeded_vars_types,
@@ -241,7 +243,7 @@ def _fed(program: Program, names: Sequence[str], config: Any, batch_size: int) -
 
 
 def _numbers(path: str, shape: tuple[int, ...], batch_size: int) -> np.ndarray:
-    """The rows in a file: of each line as many whole batches as it holds."""
+    """The rows in a file: as many whole batches of each line as it holds."""
     size, found = math.prod(shape) * batch_size, []
     for number, line in enumerate(read_file(path).decode("utf-8", "replace").splitlines(), 1):
         try:

@@ -27,8 +27,8 @@ from .distributed_strategy import StrategyFactory as StrategyFactory
 
 
 class DistributedTranspiler(Fleet):
-    """The fleet: role, programs, what starts and stops servers and workers. Its programs are there
-    after minimize.
+    """The fleet: role, programs, start and stop of servers and workers. Its programs exist after
+    minimize.
     """
 
     def __init__(self) -> None:
@@ -39,33 +39,36 @@ class DistributedTranspiler(Fleet):
 
     @cached_property
     def _executor(self) -> Executor:
-        # not before it is needed: it asks for devices, which a job may only have once it has met
+        # made at its first use: it asks for devices, which a job may have only after its processes
+        # have met
         return Executor(CPUPlace())
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Take the role. Raises what Fleet.init raises, FluidValueError for a role in a job without
-        servers.
+        """Set the role. Raises the errors of Fleet.init, and FluidValueError for a role in a job
+        without servers.
         """
         super().init(role_maker)
         if not self.server_num():
             raise FluidValueError(
-                "this fleet has servers, and the role knows none; use"
-                " fluid.incubate.fleet.collective for workers alone"
+                "this fleet has servers, but the role has none; use "
+                "fluid.incubate.fleet.collective for a job of only workers"
             )
 
     @property
     def main_program(self) -> Any:
-        """What this process runs: the worker's program, or the server's. None before minimize."""
+        """The program that this process runs: the worker's, or the server's. None before
+        minimize.
+        """
         return self._main
 
     @property
     def startup_program(self) -> Any:
-        """What this process runs before. None before minimize."""
+        """The program that this process runs first. None before minimize."""
         return self._startup
 
     def init_server(self, model_dir: str | None = None) -> None:
-        """Run the startup program; then load what model_dir holds. Raises FluidValueError before
-        minimize, and for no folder.
+        """Run the startup program, then load the values in model_dir. Raises FluidValueError before
+        minimize, and for a missing folder.
         """
         self._executor.run(self._made(self._startup, "init_server"))
         if model_dir:
@@ -74,28 +77,27 @@ class DistributedTranspiler(Fleet):
             load_persistables(self._executor, model_dir, self._main)
 
     def run_server(self) -> None:
-        """Run the server's program, which lasts as long as the job. Raises FluidValueError before
-        minimize.
-        """
+        """Run the server's program until the job ends. Raises FluidValueError before minimize."""
         self._executor.run(self._made(self._main, "run_server"))
 
     def init_worker(self) -> None:
-        """Nothing to start: workers talk within their steps. Raises FluidValueError before
-        minimize.
+        """Does nothing, because workers communicate within their steps. Raises FluidValueError
+        before minimize.
         """
         self._made(self._main, "init_worker")
 
     def stop_worker(self) -> None:
-        """Nothing to stop; the fleet's own executor is closed."""
+        """Closes the fleet's own executor; nothing else has to be stopped."""
         self._executor.close()
 
     def distributed_optimizer(
         self, optimizer: Optimizer, strategy: Any = None
     ) -> TranspilerOptimizer:
-        """An optimizer whose minimize makes this process's programs. strategy: of StrategyFactory,
-        or a DistributeTranspilerConfig.
+        """An optimizer whose minimize makes this process's programs. strategy: from
+        StrategyFactory, or a DistributeTranspilerConfig.
 
-        Raises FluidTypeError for what is no optimizer, or no strategy; FluidValueError before init.
+        Raises FluidTypeError for anything but an optimizer or a strategy; FluidValueError before
+        init.
         """
         if not isinstance(optimizer, Optimizer):
             raise FluidTypeError(
@@ -105,8 +107,8 @@ class DistributedTranspiler(Fleet):
         return TranspilerOptimizer(optimizer, strategy, self)
 
     def transpile(self, strategy: DistributedStrategy, program: Program, startup: Program) -> None:
-        """Make this process's programs. It joins the others when it runs one, if `fluidjax launch`
-        has not seen to it.
+        """Make this process's programs. Unless `fluidjax launch` has joined the processes, this one
+        joins the others when it runs a program.
         """
         config = strategy.get_program_config()
         self._origin = program.clone(for_test=False)
@@ -128,8 +130,8 @@ class DistributedTranspiler(Fleet):
         self, executor: Executor, dirname: str, feeded_var_names: Sequence[str], target_vars: Any,
         main_program: Program | None = None, export_for_deployment: bool = True,
     ) -> None:  # fmt: skip
-        """io.save_inference_model of the program that was minimized: parameters whole, by their
-        names.
+        """io.save_inference_model of the program that was minimized, with whole parameters by
+        name.
         """
         self._executor_of(executor)
         program = self.program_to_save(main_program)
@@ -145,8 +147,8 @@ class DistributedTranspiler(Fleet):
     def save_persistables(
         self, executor: Executor, dirname: str, main_program: Program | None = None
     ) -> None:
-        """io.save_persistables of this worker's program: of the first one, the optimizer's state
-        and tables too, whole, by their names.
+        """io.save_persistables of this worker's program; the first worker also saves the
+        optimizer's state and tables, whole and by name.
         """
         self._executor_of(executor)
         program = (
@@ -155,7 +157,7 @@ class DistributedTranspiler(Fleet):
         save_persistables(executor, dirname, self._made(program, "saving"))
 
     def program_to_save(self, given: Program | None) -> Program:
-        """A program as it was before it was transpiled, where it, or none, is given. Raises
+        """The program before its transpile, if the transpiled one or none is given. Raises
         FluidTypeError, FluidValueError.
         """
         if given is not None and not isinstance(given, Program):
@@ -178,7 +180,9 @@ class DistributedTranspiler(Fleet):
 
 
 class TranspilerOptimizer:
-    """minimize, backward and apply_gradients of an optimizer, for the workers and servers of a job."""
+    """minimize, backward and apply_gradients of an optimizer, for the workers and servers of a
+    job.
+    """
 
     def __init__(
         self, optimizer: Optimizer, strategy: Any = None, of: DistributedTranspiler | None = None
@@ -188,19 +192,19 @@ class TranspilerOptimizer:
         self._fleet = fleet if of is None else of
 
     def backward(self, *args: Any, **kwargs: Any) -> Any:
-        """The optimizer's own."""
+        """The optimizer's own backward."""
         return self._optimizer.backward(*args, **kwargs)
 
     def apply_gradients(self, params_grads: Any) -> Any:
-        """The optimizer's own."""
+        """The optimizer's own apply_gradients."""
         return self._optimizer.apply_gradients(params_grads)
 
     def minimize(
         self, loss: Variable, scopes: Any = None, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """The optimizer's minimize; then fleet.main_program and fleet.startup_program are those of
-        this process.
+        """The optimizer's minimize. Then fleet.main_program and fleet.startup_program are this
+                process's programs.
 
         scopes: for a list of losses, which is refused. Raises FluidTypeError for lists.
         """

@@ -1,4 +1,6 @@
-"""How the workers and servers of a fleet wait for each other: sync, half async, async, geo."""
+"""The modes in which workers and servers of a fleet wait for each other: sync, half async, async,
+geo.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from .....transpiler import DistributeTranspilerConfig
 from .....transpiler.config import ServerRuntimeConfig as ServerRuntimeConfig
 
 Config = TypeVar("Config")
-# of Paddle's threads and queues, with what they are if the environment is silent; None: CPU_NUM
+# settings of Paddle's threads and queues, with their defaults if the environment has none; None:
+# CPU_NUM
 _FLAGS = {
     "communicator_max_merge_var_num": None, "communicator_send_queue_size": None, "communicator_independent_recv_thread": "1",
     "communicator_min_send_grad_num_before_recv": None, "communicator_thread_pool_size": "5", "communicator_send_wait_times": "5",
@@ -21,8 +24,8 @@ _FLAGS = {
 
 
 class TrainerRuntimeConfig:
-    """Settings of the threads by which Paddle's workers send and receive. They are kept and shown;
-    here nothing is sent by threads.
+    """Settings of the threads by which Paddle's workers send and receive. They are kept and shown
+    without effect, because no threads send here.
     """
 
     def __init__(self) -> None:
@@ -44,12 +47,12 @@ class TrainerRuntimeConfig:
 
 
 class DistributedStrategy:
-    """The settings of a fleet with servers; make one by StrategyFactory.
+    """The settings of a fleet with servers; StrategyFactory makes one.
 
-    Each part is got by get_..., and set by set_... from an object of its kind or from a dict of its
-    attributes: program_config (DistributeTranspilerConfig), trainer_runtime_config,
+    Each part has a get_... method, and a set_... method that takes an object of its kind or a dict
+    of its attributes: program_config (DistributeTranspilerConfig), trainer_runtime_config,
     server_runtime_config, execute_strategy, build_strategy. Setters raise FluidTypeError for
-    another kind, FluidValueError for a key that there is not.
+    another kind, FluidValueError for an unknown key.
     """
 
     def __init__(self) -> None:
@@ -57,13 +60,13 @@ class DistributedStrategy:
         self._trainer_runtime_config = TrainerRuntimeConfig()
         self._server_runtime_config = ServerRuntimeConfig()
         self._execute_strategy, self._build_strategy = ExecutionStrategy(), BuildStrategy()
-        self._build_strategy.async_mode = True  # of every strategy, also the synchronous one
+        self._build_strategy.async_mode = True  # true in every strategy, also the synchronous one
         self._debug: dict[str, Any] = {}
         self.check_program_config()
 
     def check_program_config(self) -> None:
         """Put the mode into the configuration. Raises UnsupportedError in the base class, which has
-        none.
+        no mode.
         """
         raise UnsupportedError(
             "a DistributedStrategy by itself has no mode; make one by"
@@ -119,8 +122,8 @@ class DistributedStrategy:
         self._build_strategy = _taken("build_strategy", config, self._build_strategy, BuildStrategy)
 
     def set_debug_opt(self, opt_info: dict[str, Any]) -> None:
-        """What Paddle's workers write into files while they train (dump_fields, dump_param);
-        refused where it asks for any.
+        """Settings of files that Paddle's workers write while they train (dump_fields, dump_param).
+        Raises an error if any file is requested.
         """
         if any(opt_info.get(n) for n in ("dump_slot", "dump_fields", "dump_param")):
             raise UnsupportedError(
@@ -133,7 +136,7 @@ class DistributedStrategy:
 
 
 def _taken(name: str, given: Any, there: Config, kind: type) -> Config:
-    """The object given, or the one that is there with the attributes of a dict."""
+    """The given object, or the current one with the attributes of a dict."""
     if isinstance(given, kind):
         return given  # type: ignore[return-value]
     if not isinstance(given, dict):
@@ -167,7 +170,7 @@ class HalfAsyncStrategy(DistributedStrategy):
 
 
 class AsyncStrategy(DistributedStrategy):
-    """Servers apply each gradient as it arrives, and nobody waits."""
+    """Servers apply each gradient as it arrives, and no process waits."""
 
     def check_program_config(self) -> None:
         _mode(self._program_config)
@@ -193,7 +196,7 @@ def _mode(config: DistributeTranspilerConfig, **more: bool) -> None:
 
 
 class StrategyFactory:
-    """Strategies by their names."""
+    """Makes strategies by name."""
 
     @staticmethod
     def create_sync_strategy() -> SyncStrategy:
@@ -213,8 +216,8 @@ class StrategyFactory:
 
 
 def strategy_of(config: Any) -> DistributedStrategy:
-    """The strategy that a fleet trains by: the one given, that of a DistributeTranspilerConfig, or
-    sync. Raises FluidTypeError.
+    """The strategy of a fleet: the given one, that of a DistributeTranspilerConfig, or sync. Raises
+    FluidTypeError.
     """
     if isinstance(config, DistributedStrategy):
         return config
