@@ -43,7 +43,7 @@ REFUSED = {
     "x[:, q:n]": "'q' is int64; cast it",
     "x[f]": "'f' is float32",
     "x[f:2]": "'f' is float32",
-    "m == 1.5": "1.5 is no integer",
+    "m == 1.5": "1.5 is not an integer",
     "x > m": "greater_than",
     "m > x": "greater_than",
 }

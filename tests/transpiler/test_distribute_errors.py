@@ -246,7 +246,8 @@ def test_updates_that_do_not_say_of_what() -> None:
     block = main.global_block()
     block.append_op("scale", {"X": "fc_0.w_0"}, {"Out": "fc_0.w_0"}, {"scale": 0.9, "op_role": 2})
     with pytest.raises(
-        UnsupportedError, match=r"op 'scale' .*test_distribute_errors.* does not say the parameter"
+        UnsupportedError,
+        match=r"op 'scale' .*test_distribute_errors.* without naming the parameter",
     ):
         fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
 
