@@ -8,7 +8,7 @@ from typing import Any as _Any
 
 from .base import collector as _collector  # isort: skip
 
-# it would look through all of JAX meanwhile: a fifth of this import
+# the collector would scan all of JAX during the import: a fifth of its time
 _collecting = _collector.rest()
 
 from . import ops as ops  # isort: skip  # first: fills the op registry
@@ -93,7 +93,7 @@ from .state.scope import Scope as Scope
 from .state.scope import global_scope as global_scope
 from .state.scope import scope_guard as scope_guard
 
-if _TYPE_CHECKING:  # else imported by the first who uses them
+if _TYPE_CHECKING:  # otherwise imported at the first use
     from . import async_executor as async_executor
     from . import average as average
     from . import checkpoint as checkpoint
@@ -180,7 +180,7 @@ _program.profile_maker = _profile
 
 
 def _feeds(variables: _Any, capacity: int, double_buffer: bool) -> _Any:
-    """What feeds these variables, and so their program, batch by batch."""
+    """Feeds these variables, and so their program, batch by batch."""
     return reader.DataLoader.from_generator(variables, capacity, double_buffer, iterable=False)
 
 

@@ -1,4 +1,4 @@
-"""fluid.AsyncExecutor of Paddle 1.0 to 1.4: a program run over files of slots that a DataFeedDesc
+"""fluid.AsyncExecutor of Paddle 1.0 to 1.4: runs a program over files of slots that a DataFeedDesc
 describes.
 """
 
@@ -24,10 +24,10 @@ _KINDS = {"float32": "float", "int64": "uint64"}
 
 
 class AsyncExecutor:
-    """Runs a program for every batch of files of slots; Executor.train_from_dataset has taken its
-    place since 1.5.
+    """Runs a program for every batch of files of slots; since 1.5 Executor.train_from_dataset
+    replaces it.
 
-    place: default the CPU. run_mode: "" alone; Raises UnsupportedError for another one ("mpi").
+    place: default the CPU. run_mode: only "". Raises UnsupportedError for another one ("mpi").
     """
 
     def __init__(self, place: Any = None, run_mode: str = "") -> None:
@@ -41,12 +41,12 @@ class AsyncExecutor:
         """A pass over the files. Nothing is returned: with debug the values of `fetch` are printed
         after each batch.
 
-        program: default the main program. data_feed: the batch size and the slots; those that are
-        used are variables of the program, and what a line holds for the others is skipped.
-        filelist: a file or several. thread_num: how many are read at the same time; steps follow
-        one another, so that a run can be repeated, where Paddle's threads update parameters beside
-        each other. Raises FluidTypeError and FluidValueError for arguments that do not fit, and
-        what train_from_dataset raises.
+        program: default the main program. data_feed: the batch size and the slots; used slots are
+        variables of the program, and the others are skipped. filelist: one file or several.
+        thread_num: the number of files that are read at the same time. Steps run one after another,
+        so that a run can be repeated; Paddle's threads update parameters concurrently. Raises
+        FluidTypeError and FluidValueError for arguments that do not fit, and the errors of
+        train_from_dataset.
         """
         _refuse_mode(mode)
         program = default_main_program() if program is None else program

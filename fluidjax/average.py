@@ -1,4 +1,4 @@
-"""fluid.average: weighted averages of what runs have fetched."""
+"""fluid.average: weighted averages of fetched values."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def _is_number(value: Any) -> bool:
 
 
 def double(value: Any) -> Any:
-    """A float, or an array of floats, in double precision: since NumPy 2 a Python float takes the
-    precision of what is added to it.
+    """A float, or an array of floats, in double precision, because since NumPy 2 a Python float
+    takes the precision of the other operand.
     """
     floats = isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f"
     return value.astype("float64") if floats else value
 
 
 class WeightedAverage:
-    """sum(value_i * weight_i) / sum(weight_i) of what was added. 1.8.5 tells to use fluid.metrics
-    instead, and warns.
+    """sum(value_i * weight_i) / sum(weight_i) of the added values. 1.8.5 warns and recommends
+    fluid.metrics instead.
     """
 
     def __init__(self) -> None:
@@ -32,13 +32,13 @@ class WeightedAverage:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was added."""
+        """Drop all added values."""
         self.numerator: Any = None
         self.denominator: Any = None
 
     def add(self, value: Any, weight: Any) -> None:
-        """Count a number or an array, so often. Raises FluidValueError for another value, or a
-        weight that is no number.
+        """Add a number or an array with a weight. Raises FluidValueError for another value, or for
+        a weight that is not a number.
         """
         if not (_is_number(value) or isinstance(value, np.ndarray)):
             raise FluidValueError(

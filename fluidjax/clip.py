@@ -1,9 +1,9 @@
 """Gradient clipping: ops between the backward pass and the update that bound the gradients.
 
-Two ways in, as in Fluid: ``optimizer(grad_clip=...)``, and the older :func:`set_gradient_clip`,
-which attaches a clip to each parameter. They leave different ``op_namescope`` marks
-(``/gradient_clip/``; ``/gradient_clip_@CLIP/`` and ``/graident_clip_@CLIP/``, spelt so), and
-DistributeTranspiler tells them apart by these.
+There are two interfaces, as in Fluid: ``optimizer(grad_clip=...)``, and the older
+:func:`set_gradient_clip`, which attaches a clip to each parameter. They leave different
+``op_namescope`` marks (``/gradient_clip/``; ``/gradient_clip_@CLIP/`` and
+``/graident_clip_@CLIP/``, spelt so), by which DistributeTranspiler distinguishes them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .regularizer import Pair
 
 
 class BaseErrorClipAttr:
-    """Base of what ``Variable.error_clip`` takes: it bounds the gradient of one variable during
+    """Base class for ``Variable.error_clip``: bounds the gradient of one variable during
     backward.
     """
 
@@ -34,7 +34,7 @@ class BaseErrorClipAttr:
 
 
 def _number(owner: Any, name: str, value: Any) -> float:
-    """`value` as a float. Raises ArgumentError for what is no number."""
+    """`value` as a float. Raises ArgumentError for anything but a number."""
     if isinstance(value, str | bool) or not isinstance(value, SupportsFloat):
         raise ArgumentError(f"{type(owner).__name__}'s {name} is a number, not {value!r}")
     return float(value)
@@ -64,8 +64,8 @@ class ErrorClipByValue(BaseErrorClipAttr):
 
 
 def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
-    """append_backward's callback: clip the gradients that the current op wrote, where their
-    variable has an error_clip.
+    """append_backward's callback: clip the gradients that the current op wrote, if their variable
+    has an error_clip.
 
     `context` holds the op's desc as ``__current_op_desc__`` and the map from gradient names to
     variables, either under ``grad_to_var`` or as the context itself. Raises FluidTypeError for an
@@ -106,8 +106,8 @@ class GradientClipBase:
         return wanted and getattr(param, "need_clip", True)
 
     def __call__(self, params_grads: Sequence[Pair]) -> list[Pair]:
-        """Append the ops; the pairs with the clipped gradients. Pairs without a gradient are left
-        out.
+        """Append the ops; returns the pairs with the clipped gradients. Pairs without a gradient
+        are left out.
         """
         if any(getattr(p, "gradient_clip_attr", None) is not None for p, _ in params_grads):
             warn(
@@ -133,7 +133,7 @@ class GradientClipBase:
 
     # set_gradient_clip works in two passes over the parameters: measure, then clip.
     def _process_context(self, context: dict[str, Any], param: Parameter, grad: Variable) -> None:
-        """First pass: what has to be known about all gradients before one can be clipped."""
+        """First pass: measure all gradients before any is clipped."""
 
     def _create_operators(self, param: Parameter, grad: Variable) -> tuple[Parameter, Variable]:
         """Second pass: the clipped gradient."""
@@ -187,8 +187,8 @@ class GradientClipByGlobalNorm(GradientClipBase):
     of all gradients.
 
     group_name: under set_gradient_clip, parameters of one group share a norm (and must have one
-    clip_norm). It has no meaning as an optimizer's grad_clip, where the norm is over all that
-    need_clip admits.
+    clip_norm). It has no effect in an optimizer's grad_clip, in which the norm is over all
+    gradients that need_clip admits.
     """
 
     def __init__(
@@ -267,13 +267,12 @@ def _ratio(limit: Variable, norm: Variable) -> Variable:
 def set_gradient_clip(
     clip: GradientClipBase, param_list: Sequence[Any] | None = None, program: Program | None = None
 ) -> None:
-    """Hang `clip` on parameters; the next minimize clips their gradients.
-    ``optimizer(grad_clip=...)`` is better.
+    """Attach `clip` to parameters; the next minimize clips their gradients. Prefer
+    ``optimizer(grad_clip=...)``.
 
-    param_list: Parameters or names; default all of `program` (default: the main program).
-    As in Fluid 1.8.5, minimize clips only where *every* parameter that it updates has a clip, and
-    where the clips differ it applies the one of the parameter whose name sorts last; it warns in
-    both situations.
+    param_list: Parameters or names; default all of `program` (default: the main program). As in
+    Fluid 1.8.5, minimize clips only if *every* parameter that it updates has a clip, and if the
+    clips differ it applies the clip of the parameter whose name sorts last; it warns in both cases.
 
     Raises FluidTypeError for a clip or list element of another type, FluidValueError for an unknown
     name.
@@ -298,8 +297,8 @@ def set_gradient_clip(
 
 
 def append_gradient_clip_ops(params_grads: Sequence[Pair]) -> list[Pair]:
-    """Append the ops of what set_gradient_clip hung on the parameters; the pairs with the clipped
-    gradients.
+    """Append the ops of the clips that set_gradient_clip attached to parameters; returns the pairs
+    with the clipped gradients.
     """
     context: dict[str, Any] = {}
     clip: Any = None
@@ -349,8 +348,8 @@ def _warn_mixed(pairs: list[tuple[Parameter, Variable]]) -> None:
 
 
 def _correct_role_vars(before: Sequence[Pair], after: Sequence[Pair]) -> None:
-    """Let op_role_var of the clip ops name the clipped gradient: that is what the parameter is
-    updated with.
+    """Set op_role_var of the clip ops to the clipped gradients, because these update the
+    parameters.
     """
     changed = {
         p.name: g.name

@@ -1,4 +1,6 @@
-"""CompiledProgram and ParallelExecutor: a program on one device, or data parallel on several."""
+"""CompiledProgram and ParallelExecutor: a program on one device, or data parallel on several
+devices.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class CompiledProgram:
 
     @property
     def program(self) -> Program:
-        """The program as it was given."""
+        """The program that was given."""
         return self._program
 
     def with_data_parallel(
@@ -78,22 +80,20 @@ class CompiledProgram:
 
         Gradients are summed over the devices and parameters stay the same on all. Each device's
         loss gradient is 1 / devices, so with equal parts and a mean loss this is one step on the
-        whole batch. What a run fetches is concatenated over the devices on dimension 0. batch_norm
-        takes its statistics from each device's own part, and each device keeps its own moving
-        averages, of which the scope shows the first device's (BuildStrategy.sync_batch_norm: all
-        have the same).
+        whole batch. Fetches are concatenated over the devices on dimension 0. batch_norm takes its
+        statistics from each device's own part, and each device keeps its own moving averages; the
+        scope shows the first device's (with BuildStrategy.sync_batch_norm all are equal).
 
         A feed is a dict, whose arrays are split on dimension 0 (see
         fluidjax.dist.spmd.parallel.sizes for unequal parts), or a list with a dict for each device.
 
-        places: default as many CPUs as CPU_NUM says (1, with a warning where JAX has more devices),
-        or the GPUs of FLAGS_selected_gpus (all); looked up at the first run. Where there are fewer
-        devices than places, the places take turns, with a warning. loss_name: the name of the loss,
-        needed where the program has a backward part. share_vars_from: a data parallel
-        CompiledProgram that has been run and whose variables this one uses; in the same scope they
-        share them anyway.
+        places: default CPU_NUM CPUs (1, with a warning if JAX has more devices), or the GPUs of
+        FLAGS_selected_gpus (all); looked up at the first run. If there are fewer devices than
+        places, the places take turns, with a warning. loss_name: the name of the loss, required if
+        the program has a backward part. share_vars_from: a data parallel CompiledProgram that has
+        been run and whose variables this one uses; in the same scope they are always shared.
 
-        Raises FluidTypeError or FluidValueError for an argument that does not fit, and when called
+        Raises FluidTypeError or FluidValueError for an argument that does not fit, and if called
         twice.
         """
         if self._places is not None or self._given_places is not None:
@@ -130,22 +130,20 @@ class CompiledProgram:
         return any(edit.role(op.desc) & edit.BACKWARD for op in self._program.global_block().ops)
 
     def runnable(self) -> Runnable:
-        """The program and what makes it run on several ranks. Executor.run asks for it, so it
-        counts as the first run.
-        """
+        """The program and its ranks. Executor.run calls this, so it counts as the first run."""
         strategy = self._exec_strategy
         times = 1 if strategy is None else max(strategy.num_iteration_per_run, 1)
         return Runnable(self._program, self._ranks(), times, self._fits())
 
     @property
     def budget_reports(self) -> tuple[BudgetReport, ...]:
-        """With BuildStrategy.memory_budget: what was tried and chosen, for the first feed and for
+        """With BuildStrategy.memory_budget: the reports of the searches for the first feed and for
         each larger one.
         """
         return () if self._fitting is None else tuple(self._fitting.reports)
 
     def _fits(self) -> Fitting | None:
-        """What keeps it within BuildStrategy.memory_budget, if that is set."""
+        """Keeps the program within BuildStrategy.memory_budget; None if it is not set."""
         budget = None if self._build_strategy is None else self._build_strategy.memory_budget
         if budget is None:
             return None
@@ -156,7 +154,7 @@ class CompiledProgram:
         return self._fitting
 
     def _ranks(self) -> Parallel | None:
-        """What makes it run on several ranks; None on one."""
+        """The ranks of the program; None for one device."""
         if self._given_places is None:
             return None
         if self._shared is not None and not self._shared._ran:
@@ -175,8 +173,8 @@ class CompiledProgram:
         return self._made
 
     def _trainers(self) -> int:
-        """How many trainers the program is for. Raises FluidValueError unless this process is one
-        of such a job.
+        """The number of trainers that the program is for. Raises FluidValueError unless this
+        process is one of such a job.
         """
         strategy = self._build_strategy or BuildStrategy()
         listed, asked = len(self._program.info.trainers_endpoints), max(strategy.num_trainers, 1)
@@ -215,7 +213,7 @@ class CompiledProgram:
         return made
 
 
-_DEFAULT: list[Place] = []  # stands for the places that the environment names at the first run
+_DEFAULT: list[Place] = []  # stands for the places that the environment gives at the first run
 
 
 def _listed(places: Any) -> list[Place]:
@@ -243,17 +241,17 @@ def _default_places() -> list[Place]:
 class ParallelExecutor:
     """Runs one program data parallel, as CompiledProgram.with_data_parallel does.
 
-    use_cuda: on the GPUs that FLAGS_selected_gpus names (default all), else on as many CPUs as
-    CPU_NUM says (default 1). loss_name, share_vars_from, exec_strategy, build_strategy: as
-    CompiledProgram.with_data_parallel takes them, but that share_vars_from is a ParallelExecutor.
+    use_cuda: on the GPUs of FLAGS_selected_gpus (default all), else on CPU_NUM CPUs (default 1).
+    loss_name, share_vars_from, exec_strategy, build_strategy: as for
+    CompiledProgram.with_data_parallel, except that share_vars_from is a ParallelExecutor.
     main_program: default the main program. scope: default global_scope().
 
-    num_trainers, trainer_id: in a job of several processes (python -m fluidjax launch), how many
-    there are and which this one is. Then the ranks are the devices of all trainers; feeds and
-    fetches are this trainer's.
+    num_trainers, trainer_id: in a job of several processes (python -m fluidjax launch), the number
+    of processes and the number of this one. Then the ranks are the devices of all trainers; feeds
+    and fetches are this trainer's.
 
     Raises FluidValueError for use_cuda without a GPU and for trainers that are not those of the
-    running job, and what with_data_parallel raises.
+    running job, and the errors of with_data_parallel.
     """
 
     def __init__(
@@ -301,17 +299,17 @@ class ParallelExecutor:
 
     @property
     def device_count(self) -> int:
-        """How many devices the program runs on."""
+        """The number of devices that the program runs on."""
         return len(self._places)
 
     def run(
         self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True
     ) -> list[Any]:
-        """Run the program once and return the values of `fetch_list`; arguments and errors as of
-        Executor.run.
+        """Run the program once and return the values of `fetch_list`; arguments and errors are
+        those of Executor.run.
 
-        feed: a dict of arrays, or a list with such a dict for each device. feed_dict: without
-        meaning, as in 1.8.5.
+        feed: a dict of arrays, or a list with such a dict for each device. feed_dict: ignored, as
+        in 1.8.5.
         """
         return self._executor.run(
             self._compiled,
@@ -322,8 +320,8 @@ class ParallelExecutor:
         )
 
     def drop_local_exe_scopes(self) -> None:
-        """Free temporary variables of earlier runs: a compiled step keeps none, so there is nothing
-        to free.
+        """Does nothing: a compiled step keeps no temporary variables, so there is nothing to
+        free.
         """
 
 

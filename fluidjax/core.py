@@ -1,4 +1,4 @@
-"""What scripts reach for as ``fluid.core``: places, scopes, enums, errors."""
+"""Names that scripts use as ``fluid.core``: places, scopes, enums, errors."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ PREDICTORS = frozenset(
     "AnalysisConfig AnalysisPredictor NativeConfig NativePaddlePredictor PaddleBuf PaddleDType"
     " PaddlePredictor PaddleTensor ZeroCopyTensor create_paddle_predictor".split()
 )
-# so that no value is one of these
+# no value is an instance of these
 DYNAMIC = frozenset(("BackwardStrategy", "Layer", "Tracer", "VarBase"))
-# what gives a name of PREDICTORS; the package sets it, for it is above this level
+# looks up a name of PREDICTORS; the package sets it, because it is of a higher level
 predictor_names: list[Callable[[str], Any]] = []
 
 
 class EOFException(Exception):
-    """A reader has no more batches. names: the variables that it would have given values."""
+    """A reader has no more batches. names: the variables that it feeds."""
 
     names: tuple[str, ...] = ()
 
@@ -59,7 +59,7 @@ class VarDesc(_VarDesc):
 
 
 class AttrType(enum.StrEnum):
-    """The types of an op's attributes, as ``op.attr_type(name)`` says them."""
+    """The types of an op's attributes, as ``op.attr_type(name)`` returns them."""
 
     INT = "INT"
     FLOAT = "FLOAT"
@@ -98,13 +98,13 @@ class op_proto_and_checker_maker:
 
 
 class Place:
-    """A place that is chosen later, by set_place; an Executor takes what was chosen."""
+    """A place that set_place chooses later; an Executor uses the chosen place."""
 
     def __init__(self) -> None:
         self.chosen: _Place | None = None
 
     def set_place(self, place: _Place) -> None:
-        """Choose. Raises FluidTypeError for what is no place."""
+        """Choose the place. Raises FluidTypeError for anything but a place."""
         if place is None:
             raise FluidTypeError("set_place takes CPUPlace() or CUDAPlace(id), not None")
         self.chosen = as_place(place)
@@ -116,7 +116,7 @@ class Place:
         return self.chosen is not None and self.chosen.is_gpu_place()
 
     def _equals(self, other: Any) -> bool:
-        """Whether the other place, chosen or of a kind of its own, is the same."""
+        """Whether the other place, directly or within a core.Place, is the same."""
         return self.chosen == getattr(other, "chosen", other)
 
     def device(self) -> Any:
@@ -127,13 +127,13 @@ class Place:
 
 
 def is_compiled_with_mkldnn() -> bool:
-    """False: kernels are XLA's own choice, and FLAGS_use_mkldnn chooses none."""
+    """False: XLA chooses the kernels, and FLAGS_use_mkldnn has no effect."""
     return False
 
 
 def save_op_version_info(desc: _ProgramDesc) -> None:
-    """Does nothing, for programs are written as 1.8.5 does, whose ops have no versions. Raises
-    FluidTypeError for other than a desc.
+    """Does nothing, because programs are written in 1.8.5's format, whose ops have no versions.
+    Raises FluidTypeError for anything but a desc.
     """
     if not isinstance(desc, _ProgramDesc):
         raise FluidTypeError(
@@ -145,17 +145,17 @@ save_op_compatible_info = save_op_version_info
 
 
 def get_cuda_device_count() -> int:
-    """How many GPUs JAX sees."""
+    """The number of GPUs that JAX sees."""
     return len(gpus())
 
 
 def grad_var_suffix() -> str:
-    """What a gradient's name ends in."""
+    """The suffix of a gradient's name."""
     return "@GRAD"
 
 
 def empty_var_name() -> str:
-    """The name that means no variable."""
+    """The name that stands for no variable."""
     return "@EMPTY@"
 
 
@@ -163,27 +163,27 @@ kGradVarSuffix, kEmptyVarName = grad_var_suffix, empty_var_name
 
 
 def kTempVarName() -> str:
-    """What the names of Paddle's temporary variables had in them."""
+    """A part of the names of Paddle's temporary variables."""
     return "@TEMP@"
 
 
 def kZeroVarSuffix() -> str:
-    """What the name of a gradient of zeros ends in."""
+    """The suffix of the name of a gradient of zeros."""
     return "@ZERO"
 
 
 def kControlDepVarName() -> str:
-    """What the names of variables begin with that only order the ops of a graph."""
+    """The prefix of the names of variables that only order the ops of a graph."""
     return "__control_var"
 
 
 def _set_eager_deletion_mode(threshold: float, fraction: float, fast_mode: bool) -> None:
-    """Does nothing: what a step no longer needs is XLA's to reuse."""
+    """Does nothing, because XLA reuses the memory of a step."""
 
 
 def has_grad_op_maker(op_type: str) -> bool:
-    """True: every op type has something that makes its gradient ops, be they none. Raises
-    EnforceNotMet for an unknown one.
+    """True: every op type has a function that makes its gradient ops, even if there are none.
+    Raises EnforceNotMet for an unknown type.
     """
     return _declared(op_type) is not None
 
@@ -222,7 +222,7 @@ class _Globals:
 
 
 def globals() -> _Globals:
-    """The flags by name: ``core.globals()["FLAGS_check_nan_inf"]``, to be read and set as by
+    """The flags by name: ``core.globals()["FLAGS_check_nan_inf"]``; reading and setting work as
     get_flags and set_flags.
     """
     return _Globals()
@@ -232,8 +232,8 @@ if not TYPE_CHECKING:
     _report = reporter("fluid.core", dir())
 
     def __getattr__(name):
-        """Predictors' names, which are imported when they are first used; dynamic mode's stand-ins;
-        what else is not there.
+        """Imports predictors at their first use; returns dynamic mode's stand-ins; raises errors
+        for other missing names.
         """
         if name in DYNAMIC:
             return StandIn.of(

@@ -1,4 +1,6 @@
-"""fluid.DataFeedDesc: what files of slots hold, read from its text and changed."""
+"""fluid.DataFeedDesc: the description of files of slots, read from its text and changed by
+methods.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from .errors import FluidValueError
 class DataFeedDesc:
     """The description of files of slots in a file of protobuf's text format.
 
-    Raises FluidValueError for a file that is not there or holds something else.
+    Raises FluidValueError for a missing file or one that holds something else.
     """
 
     def __init__(self, proto_file: str | Path) -> None:
@@ -25,19 +27,19 @@ class DataFeedDesc:
         self.proto_desc: Any = proto.read(text, str(proto_file))
 
     def set_batch_size(self, batch_size: int) -> None:
-        """How many samples a batch has."""
+        """Set the number of samples of a batch."""
         self.proto_desc.batch_size = batch_size
 
     def set_dense_slots(self, dense_slots_name: Iterable[str]) -> None:
-        """Slots that have as many values in every sample. Raises FluidValueError for a name that is
-        no slot's.
+        """Mark slots that have the same number of values in every sample. Raises FluidValueError
+        for an unknown slot.
         """
         for slot in self._slots(dense_slots_name):
             slot.is_dense = True
 
     def set_use_slots(self, use_slots_name: Iterable[str]) -> None:
-        """Slots that are fed; the others are skipped. Raises FluidValueError for a name that is no
-        slot's.
+        """Mark slots that are fed; the others are skipped. Raises FluidValueError for an unknown
+        slot.
         """
         for slot in self._slots(use_slots_name):
             slot.is_used = True

@@ -1,5 +1,5 @@
-"""DataFeeder: samples (tuples of numbers, lists and arrays) to the LoDTensors that a program is
-fed.
+"""DataFeeder: converts samples (tuples of numbers, lists and arrays) to the LoDTensors of a
+feed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ class DataFeeder:
     """Turns samples into feeds.
 
     feed_list: the fed variables (or their names, looked up in `program`, default the main program),
-    in the order in which they stand in a sample. place: where the data is meant to go; the executor
-    moves it there.
+    in the order of a sample's fields. place: the device of the data; the executor moves it there.
 
     A field of a variable with lod_level 1 is a sequence (a list or array) of rows, with 2 a
     sequence of sequences, and so on.
@@ -47,11 +46,11 @@ class DataFeeder:
 
     def feed(self, iterable: Iterable[Sequence[Any]]) -> Feed:
         """LoDTensors by name from the samples of one batch; those of variables without a lod_level
-        are read as arrays too.
+        are arrays too.
 
-        Samples are stacked (the rows of sequences packed) and converted to the declared dtype,
-        exactly; flat ones are reshaped to the declared shape. Raises FeedError, naming the
-        variable, for what does not fit.
+        Samples are stacked (the rows of sequences packed) and converted exactly to the declared
+        dtype; flat ones are reshaped to the declared shape. Raises FeedError, which names the
+        variable, for samples that do not fit.
         """
         return {n: as_tensor(v) for n, v in stacked(self._rules, list(iterable)).items()}
 
@@ -80,8 +79,8 @@ class DataFeeder:
         """A reader of feeds from a reader of batches; with multi_devices, of lists with a feed for
         each device.
 
-        Batches that are too few for the devices at the end are dropped, or raise FluidValueError if
-        not drop_last.
+        Last batches that are fewer than the devices are dropped, or raise FluidValueError if not
+        drop_last.
         """
 
         def feeds() -> Iterator[Feed]:
@@ -111,9 +110,9 @@ class DataFeeder:
 
 
 def sample_rule(var: Any) -> FeedRule:
-    """What a fed variable must look like.
+    """The requirements on one fed variable.
 
-    Raises FluidTypeError if `var` is no Variable.
+    Raises FluidTypeError if `var` is not a Variable.
     """
     if not isinstance(var, Variable):
         raise FluidTypeError(
@@ -123,8 +122,8 @@ def sample_rule(var: Any) -> FeedRule:
 
 
 def stacked(rules: Sequence[FeedRule], samples: Sequence[Sequence[Any]]) -> Feed:
-    """A feed: for every rule, its field of all samples in one array. Raises FeedError for what does
-    not fit.
+    """A feed: for every rule, its field of all samples in one array. Raises FeedError for samples
+    that do not fit.
     """
     for i, sample in enumerate(samples):
         if not isinstance(sample, tuple | list | np.ndarray):
@@ -200,8 +199,8 @@ def _unfit(rule: FeedRule, plain: np.ndarray, values: list[Any]) -> str:
 def converted(rule: FeedRule, plain: np.ndarray) -> np.ndarray:
     """`plain` as the declared dtype without loss.
 
-    Floats become integers only where all are whole, integers must fit, finite floats must stay
-    finite, a bool is 0 or 1; FeedError otherwise. Floats are rounded to a shorter float type.
+    Floats become integers only if all are whole, integers must fit, finite floats must stay finite,
+    a bool is 0 or 1; otherwise FeedError is raised. Floats are rounded to a shorter float type.
     """
     to = rule.dtype
     if plain.dtype == to:
@@ -268,8 +267,8 @@ def _reshaped(rule: FeedRule, array: np.ndarray, count: int) -> np.ndarray:
 
 
 def convert_dtype(dtype: Any) -> str:
-    """The name of a dtype ("float32"), from any of its forms. Raises FluidTypeError where it is
-    none.
+    """The name of a dtype ("float32"), from any of its forms. Raises FluidTypeError for anything
+    else.
     """
     return name_of(dtype)
 

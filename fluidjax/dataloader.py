@@ -1,4 +1,4 @@
-"""Loaders under the name that scripts import; loaders/ has them."""
+"""Loaders under the module name that scripts import; they are in loaders/."""
 
 from .loaders.loader import DataLoader, PyReader
 from .loaders.samples import BatchSampler, Dataset

@@ -1,6 +1,4 @@
-"""Programs to look at, under Fluid's names: a picture of a block for graphviz, and a program's
-text.
-"""
+"""Shows programs, under Fluid's names: a picture of a block for graphviz, and a program's text."""
 
 from __future__ import annotations
 
@@ -28,12 +26,12 @@ def draw_block_graphviz(
         fluid.debugger.draw_block_graphviz(main.global_block(), highlights=["fc_0.w_0"],
         path="net.dot")
 
-    highlights: patterns (regular expressions, looked for anywhere in a name) of variables to draw
-    in another colour. Where the program ``dot`` of graphviz is installed, `path` with ".pdf" in the
-    place of its ending is drawn too, as in Paddle 1.8.5, which raises where it is not.
+    highlights: patterns (regular expressions, searched anywhere in a name) of variables to draw in
+    another colour. If graphviz's program ``dot`` is installed, `path` with the suffix ".pdf" is
+    drawn too, as in Paddle 1.8.5, which raises an error without it.
 
-    Raises FluidTypeError for what is no Block, FluidValueError for a pattern that is none,
-    UnsupportedError with what ``dot`` said where it fails.
+    Raises FluidTypeError for anything but a Block, FluidValueError for an invalid pattern,
+    UnsupportedError with the output of ``dot`` if it fails.
     """
     if not isinstance(block, Block):
         raise FluidTypeError(
@@ -110,15 +108,15 @@ def _quoted(text: str) -> str:
 
 
 def pprint_program_codes(program_desc: Program) -> str:
-    """The text of a program, block by block. Paddle takes the program's protobuf message; a
-    Program serves as well here.
+    """Print the text of a program, block by block. Paddle takes the program's protobuf message; a
+    Program works too here.
     """
     return str(program_desc)
 
 
 def pprint_block_codes(block_desc: Block, show_backward: bool = False) -> str:
-    """The text of a block. show_backward: with the ops that differentiate, which are otherwise
-    left out.
+    """Print the text of a block. show_backward: include gradient ops, which are otherwise left
+    out.
     """
     if not isinstance(block_desc, Block):
         raise FluidTypeError(f"block_desc is a Block, not {type(block_desc).__name__}")

@@ -1,5 +1,5 @@
-"""fluid.dygraph, dynamic mode, which is not there: it can be imported, its classes derived from,
-and what is called says so.
+"""fluid.dygraph: dynamic mode is not supported. The module can be imported and its classes derived
+from, but any call raises an error.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .base.stand_in import fill
 
-# The modules below ("": this one) with the public names that 1.8.5 and the releases around it have
-# there.
+# The modules below ("": this one) with the public names of 1.8.5 and the releases around it.
 NAMES = {
     "": (
         "AmpScaler BCELoss BackwardStrategy BatchNorm BilinearTensorProduct Conv2D Conv2DTranspose"
@@ -94,7 +93,7 @@ def enabled() -> bool:
 
 
 def disable_dygraph() -> None:
-    """Does nothing: static programs are all there is."""
+    """Does nothing, because all programs are static."""
 
 
 disable_imperative = disable_dygraph

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 
-_LONG = re.compile(r"\S{400,}")  # a word that no sentence has: a name or a list from a damaged file
+# characters of a word that no sentence has: a name or a list from a damaged file
+_LONG = re.compile(r"\S{400,}")
 
 
 class FluidError(Exception):
-    """Base of every error that fluidjax raises on purpose. A word that is too long to read is cut
+    """Base of every error that fluidjax raises on purpose. Words that are too long to read are cut
     in its message.
     """
 
@@ -39,7 +40,7 @@ class FluidTypeError(FluidError, TypeError):
 
 class ArgumentError(FluidTypeError, FluidValueError, AssertionError):
     """An argument of another kind than the function takes: Paddle raises TypeError for some of
-    them, ValueError for others, and asserts the rest.
+    these, ValueError for others, and AssertionError for the rest.
     """
 
 
@@ -72,7 +73,7 @@ class ParseError(FluidValueError):
 
 
 class MissingFileError(FluidValueError, EnforceNotMet, AssertionError, FileNotFoundError):
-    """A file or folder of saved values that is not there; Paddle raises any of these four."""
+    """A missing file or folder of saved values; Paddle raises any of these four."""
 
 
 class LoadError(FluidError, RuntimeError, AssertionError):
@@ -92,7 +93,9 @@ class NanInfError(EnforceNotMet):
 
 
 class ReaderError(EnforceNotMet):
-    """What a user's reader raised, which is the cause, where its batches are used."""
+    """An error of a user's reader, raised at the use of its batches; the reader's error is the
+    cause.
+    """
 
 
 class OneTableError(FluidValueError, RuntimeError):
@@ -102,11 +105,11 @@ class OneTableError(FluidValueError, RuntimeError):
 class UnknownEndpointError(FluidValueError, KeyError):
     """An endpoint that a job does not have."""
 
-    __str__ = Exception.__str__  # KeyError's shows a repr
+    __str__ = Exception.__str__  # KeyError would show a repr
 
 
 class UnsupportedError(FluidError, NotImplementedError):
-    """Something that Fluid had and fluidjax does not do; the text says what to use instead."""
+    """Something that Fluid had and fluidjax does not support; the text says what to use instead."""
 
 
 class JobError(FluidError, RuntimeError):
@@ -114,11 +117,10 @@ class JobError(FluidError, RuntimeError):
 
 
 class NotOneStep(UnsupportedError):
-    """One traced step cannot do this; Executor.run drives the program from Python then, segment by
-    segment.
+    """An op that one traced step cannot run; Executor.run then drives the program from Python,
+    segment by segment.
 
-    uid: of the op that is to blame, once it is known. counts: a bound of how often a loop runs
-    would do.
+    uid: of that op, once it is known. counts: a bound of the number of iterations would help.
     """
 
     def __init__(self, text: str, counts: bool = False) -> None:
@@ -128,16 +130,14 @@ class NotOneStep(UnsupportedError):
 
 
 class MixesRows(NotOneStep):
-    """An op would see padded rows of a ragged value and not leave them out; it needs exact sizes
-    (docs/lod.md).
-    """
+    """An op would process padded rows of a ragged value; it needs exact sizes (docs/lod.md)."""
 
 
 def near(name: str, known: object, cutoff: float = 0.6) -> str:
     """``" (did you mean 'a' or 'b'?)"``, or an empty string when nothing in `known` resembles
     `name`.
 
-    cutoff: how similar they must be, from 0 to 1.
+    cutoff: the least similarity, from 0 to 1.
     """
     import difflib
 
@@ -146,7 +146,7 @@ def near(name: str, known: object, cutoff: float = 0.6) -> str:
 
 
 def note(exc: BaseException, text: str) -> BaseException:
-    """Attach `text` to `exc`, once, and return it; too long words of it are cut."""
+    """Attach `text` to `exc`, once, and return it; words that are too long are cut."""
     text = shortened(text)
     if text not in getattr(exc, "__notes__", ()):
         exc.add_note(text)

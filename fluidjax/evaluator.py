@@ -1,5 +1,5 @@
-"""Evaluators: metrics that ops of the program add up in persistable variables; fluid.metrics has
-what replaced them.
+"""Evaluators: metrics that ops of the program accumulate in persistable variables; fluid.metrics
+replaces them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .metrics import forget, mean_precision_ops
 
 
 class Evaluator:
-    """Base of the evaluators. states: the variables that add up; metrics: the variables of a
+    """Base of the evaluators. states: the variables that accumulate; metrics: the variables of a
     batch's own figures.
     """
 
@@ -32,7 +32,7 @@ class Evaluator:
         self.helper = LayerHelper(name, **kwargs)
 
     def reset(self, executor: Any, reset_program: Program | None = None) -> None:
-        """Set the states to zero, by a program (default a new one) that is run."""
+        """Set the states to zero by running a program (default a new one)."""
         program = Program() if reset_program is None else reset_program
         with program_guard(program):
             for var in self.states:
@@ -41,7 +41,7 @@ class Evaluator:
         executor.run(program)
 
     def eval(self, executor: Any, eval_program: Program | None = None) -> Any:
-        """The figures over what was added; an evaluator says how."""
+        """The figures over all added batches; subclasses define it."""
         raise UnsupportedError(
             f"{type(self).__name__} does not say what it evaluates to; define eval(executor)"
         )
@@ -68,7 +68,9 @@ def _copy(program: Program, var: Variable) -> Variable:
 
 
 class ChunkEvaluator(Evaluator):
-    """Precision, recall and F1 of chunks (layers.chunk_eval) over all batches since the last reset."""
+    """Precision, recall and F1 of chunks (layers.chunk_eval) over all batches since the last
+    reset.
+    """
 
     def __init__(
         self,
@@ -95,7 +97,7 @@ class ChunkEvaluator(Evaluator):
     def eval(
         self, executor: Any, eval_program: Program | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Precision, recall, F1, each [1] float32; 0 where nothing is divided."""
+        """Precision, recall, F1, each [1] float32; 0 if the divisor is 0."""
         program = Program() if eval_program is None else eval_program
         counts = executor.run(program, fetch_list=[_copy(program, state) for state in self.states])
         infer, true, correct = (float(c[0]) for c in counts)
@@ -168,7 +170,7 @@ class DetectionMAP(Evaluator):
         return self.cur_map, self.accum_map
 
     def reset(self, executor: Any, reset_program: Program | None = None) -> None:
-        """Have the next batch be the first."""
+        """Make the next batch the first."""
         forget(self.has_state, executor, reset_program)
 
 

@@ -1,4 +1,4 @@
-"""Executor: runs programs. ``run`` binds what it is given, plans a step, calls it and returns the
+"""Executor: runs programs. ``run`` binds its arguments, plans a step, calls it and returns the
 fetches (see ``runtime/__init__.py``).
 """
 
@@ -62,13 +62,13 @@ from .state.buffers import StateBuffers
 from .state.scope import Scope, chosen
 from .state.turns import stepping
 
-PREPARED = 64  # runs that are remembered of a program: fetch lists and scopes
+PREPARED = 64  # remembered runs of a program: fetch lists and scopes
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
 
 
 class _Before(NamedTuple):
-    """The part of a step's key that follows from the values before it. given: variables that are
-    fed, or read, and have a value (see Step).
+    """The part of a step's key that depends on the values before it. given: fed or read variables
+    that have a value (see Step).
 
     unset: persistable variables that have no value, and need none.
     """
@@ -78,8 +78,8 @@ class _Before(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    """A run, bound to what it is of: the program and how many steps, on what ranks, in which scope,
-    and the values before it.
+    """A run with its program and number of steps, its ranks, its scope, and the values before
+    it.
     """
 
     this: Runnable[Program]
@@ -98,15 +98,15 @@ class _Steps:
 
 @dataclass(eq=False)
 class _Record:
-    """What an executor remembers of a program. runs: how many steps it has taken, which its random
-    numbers depend on.
+    """An executor's record of a program. runs: the number of steps taken, on which random numbers
+    depend.
 
     seed: of a restored program whose random_seed is 0. job: how it runs with a job's other
-    processes, and in which version of the program that was found. startup: a job's startup program
-    as it was before transpile. prepared: runs that need no further decisions, by what they fetch
-    and the scope's id. ends: what runs where a reader has no more batches, by the names of what it
-    gives. pruned: what runs with use_prune, by version, fetches, updates and feeds. counting: held
-    to look at `runs`, or to change it.
+    processes, and the program's version for which that was determined. startup: a job's startup
+    program before transpile. prepared: runs that need no further decisions, by fetches and the
+    scope's id. ends: the programs to run at a reader's end, by the names of the reader's variables.
+    pruned: the programs of use_prune, by version, fetches, updates and feeds. counting: the lock of
+    `runs`.
     """
 
     runs: int = 0
@@ -121,16 +121,14 @@ class _Record:
     counting: Any = field(default_factory=threading.Lock)
 
     def take(self, count: int = 1, afresh: bool = False) -> int:
-        """The number of the first of so many steps, which no other thread's are. afresh: it
-        is 0.
-        """
+        """Reserve `count` steps, and return the number of the first. afresh: it is 0."""
         with self.counting:
             first = 0 if afresh else self.runs
             self.runs = first + count
             return first
 
     def give_back(self, first: int, count: int, before: int) -> None:
-        """Steps that were taken have not taken place."""
+        """Return reserved steps that did not run."""
         with self.counting:
             if self.runs == first + count:
                 self.runs = before
@@ -146,7 +144,7 @@ class Executor(RunsDatasets):
         self.place = as_place(place)
         self._records: WeakKeyDictionary[Program, _Record] = WeakKeyDictionary()
         self._closed = False
-        self._making = threading.RLock()  # held while a step is made
+        self._making = threading.RLock()  # held while a step is compiled
         self._settle()
 
     def run(
@@ -166,26 +164,26 @@ class Executor(RunsDatasets):
 
         program: default the main program; a CompiledProgram may run on several devices
         (with_data_parallel). feed: name -> array of exactly the declared dtype and shape (-1: any
-        size), also where it is a torch tensor, a DataFrame or a list of arrays; Python numbers and
+        size), which may be a torch tensor, a DataFrame or a list of arrays; Python numbers and
         lists of them take the declared dtype. fetch_list: variables or names, lists of them, and
-        optimize ops, or what minimize returned: of these no value comes, but no other updates take
-        place than they. scope: where persistable variables live; default global_scope().
-        return_numpy: True copies the results to NumPy arrays; False returns LoDTensors, which hold
-        jax.Arrays, and does not wait for them. Of a tensor array either is a list. return_merged:
-        of several devices, True concatenates their results on dimension 0, False keeps them apart
-        on a new first dimension (or in a list, where their shapes differ). A pserver's program, run
-        by a process with that role in a job, returns when the trainers have ended. use_prune: of
-        what only writes persistable variables, such as counters, no more is computed than the
-        fetches and the updates need, and a variable that is fed is not computed. feed_var_name,
-        fetch_var_name, use_program_cache: accepted as in Fluid; programs are always cached, and
-        only what the fetches and persistable variables need is computed.
+        optimize ops or the result of minimize: these return no value, but restrict the updates to
+        these ops. scope: the scope of persistable variables; default global_scope(). return_numpy:
+        True copies the results to NumPy arrays; False returns LoDTensors, which hold jax.Arrays,
+        and does not wait for them. A tensor array is returned as a list. return_merged: for several
+        devices, True concatenates their results on dimension 0, False stacks them on a new first
+        dimension (or returns a list if their shapes differ). A pserver's program, run by a process
+        with that role in a job, returns when the trainers have ended. use_prune: skip ops that only
+        write persistable variables, such as counters, unless the fetches or updates need them, and
+        do not compute fed variables. feed_var_name, fetch_var_name, use_program_cache: accepted as
+        in Fluid; programs are always cached, and only what the fetches and persistable variables
+        need is computed.
 
         Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program
         not run), and UnsupportedError in a process that was forked from one that had used JAX. Any
         number of threads may call it: runs that write the same variables of a scope take turns,
-        others run side by side. A run that raises leaves the scope as it was; at a reader's end
-        (core.EOFException) what the program computes before it reads from it is kept, such as the
-        counter of a rate's schedule.
+        others run in parallel. A run that raises does not change the scope. At a reader's end
+        (core.EOFException) values that the program computes before the read are stored, such as the
+        counter of a learning-rate schedule.
         """
         if forked.without_threads:
             forked.refuse()
@@ -208,8 +206,8 @@ class Executor(RunsDatasets):
         feed = self._read(bound, feed, program is None or isinstance(program, Program))
         bound, compiled, values = self._plan(bound, fetches, feed)
         if not (return_numpy and fetches):
-            # Nobody waits for the results, so the step may still read a fed array after the caller
-            # has filled it anew.
+            # No caller waits for the results, so the step may still read a fed array after the
+            # caller has refilled it.
             values = jax.tree.map(_own, values)
         fetched = self._call(bound, compiled, values, return_numpy)
         self._began(bound)
@@ -229,10 +227,10 @@ class Executor(RunsDatasets):
         first dimension.
 
         feeds: K feed dicts of equal shapes, or one dict of arrays that have a leading dimension K.
-        Equal to K calls of run, random numbers included. LoDTensors have as many sequences in each
-        step and are padded to the largest; of a fetch whose rows are ragged, a list of K values is
-        returned. Raises as run does, and UnsupportedError for what one call cannot take; then no
-        step has taken place.
+        Equal to K calls of run, random numbers included. LoDTensors must have equally many
+        sequences in each step and are padded to the largest; a fetch with ragged rows returns a
+        list of K values. Raises the errors of run, and UnsupportedError for feeds that one call
+        cannot take; then no step has run.
         """
         fetches = fetch_names(fetch_list)
         scope = chosen(scope)
@@ -263,8 +261,8 @@ class Executor(RunsDatasets):
     def compiled_steps(
         self, program: Program | Runnable | MakesRunnable | None = None
     ) -> list[Compiled]:
-        """The steps that this executor has compiled of a program as it stands, one for each fetch
-        list.
+        """The steps that this executor has compiled for the program's current version, one for each
+        fetch list.
         """
         this = self._runnable(program)
         steps = self._record(this.program).steps.get(this.ranks or self._alone)
@@ -279,61 +277,58 @@ class Executor(RunsDatasets):
     def compilations(
         self, program: Program | Runnable | MakesRunnable | None = None
     ) -> list[Compilation]:
-        """What was compiled of a program as it stands: for what feeds and fetches, how hard XLA
-        tried, how long it took.
-        """
+        """The compilations of the program's current version: their feeds, fetches and times."""
         return [made for step in self.compiled_steps(program) for made in step.compilations]
 
     def explain_recompiles(
         self, program: Program | Runnable | MakesRunnable | None = None
     ) -> RecompileReport:
-        """What was compiled of a program since it was made: where in the script, how long it took,
-        and why.
+        """The compilations of a program since it was made: the line of the script, the time, and
+        the reason.
 
             print(exe.explain_recompiles(main))
             # 2 executables were compiled of this program, 0.61 s in all:
             #   1. train.py:31, 0.33 s: the first run
             #   2. train.py:31, 0.28 s: feed 'x' is float32[5, 13], before float32[32, 13]
 
-        The reason is in what an executable differs from the one that was compiled before and is
-        most like it. Earlier versions of the program are among them, which `compilations` leaves
-        out.
+        The reason is the difference from the most similar executable that was compiled before.
+        Earlier versions of the program are included, which `compilations` leaves out.
         """
         this = self._runnable(program)
         steps = self._record(this.program).steps.get(this.ranks or self._alone)
         return RecompileReport(() if steps is None else tuple(steps.recompiles.reasons.made))
 
     def random_state(self, program: Program) -> tuple[int, int]:
-        """The seed that a program's random numbers depend on, and the number of steps it has taken:
-        the whole random state.
+        """The complete random state: the seed that a program's random numbers depend on, and the
+        number of steps it has taken.
         """
         record = self._record(program)
         return _seed(program, record), record.runs
 
     def set_random_state(self, program: Program, seed: int, runs: int) -> None:
-        """Have a program draw on from here. seed: for a program whose random_seed is 0."""
+        """Set the random state of a program. seed: for a program whose random_seed is 0."""
         record = self._record(program)
         record.runs = runs
         if not program.random_seed:
             record.seed = seed
 
     def rank_count(self, program: Program | Runnable | MakesRunnable | None) -> int:
-        """On how many ranks a program runs."""
+        """The number of ranks that a program runs on."""
         return (self._runnable(program, joins=False).ranks or self._alone).where.count
 
     def close(self) -> None:
-        """Forget compiled programs; the executor cannot run any more."""
+        """Drop compiled programs; the executor cannot run any more."""
         self._records.clear()
         self._closed = True
 
     def flush(self) -> None:
-        """Nothing to do: a run leaves its values in the scope."""
+        """Does nothing, because a run stores its values in the scope."""
 
     # -- inside ------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Find the devices. What was compiled for other ones is forgotten; how many steps a program
-        has taken is not.
+        """Find the devices. Executables for other devices are dropped; the numbers of steps are
+        kept.
         """
         self._device = self.place.device()
         self._elsewhere = self._device != jax.local_devices()[0]
@@ -343,7 +338,7 @@ class Executor(RunsDatasets):
         for program, record in list(self._records.items()):
             self._records[program] = _Record(record.runs, record.seed, startup=record.startup)
 
-    # Of a run: bind (what, on what ranks, in which scope), plan (its step, what is fed), call, show.
+    # The stages of a run: bind (program, ranks, scope), plan (step, feed), call, show.
 
     def _known(
         self, program: Any, fetches: tuple[str, ...], scope: Scope, feed: Any
@@ -371,8 +366,8 @@ class Executor(RunsDatasets):
         buffers: StateBuffers,
         feed: Any,
     ) -> list[Any] | None:
-        """The fetches of a further call; None where another thread has changed something
-        meanwhile.
+        """The fetches of a further call; None if another thread has changed something in the
+        meantime.
         """
         record = self._records[program]
         taken = record.take()
@@ -396,8 +391,8 @@ class Executor(RunsDatasets):
         feed: Any,
         updates: tuple[int, ...] | None,
     ) -> _Bound | None:
-        """What is to run, and where; None for what a pserver of a job was to serve, which has
-        lasted as long as the job. updates: the program is pruned to these (see _pruned).
+        """The program to run, and where; None for a pserver's program, which has run as long as the
+        job. updates: the program is pruned to these (see _pruned).
         """
         this = self._holding(self._runnable(program), fetches)
         if updates is not None:
@@ -408,7 +403,7 @@ class Executor(RunsDatasets):
         return self._in_scope(this, scope, feed)
 
     def _in_scope(self, this: Runnable[Program], scope: Scope, feed: Any) -> _Bound:
-        """The program bound to its scope, in which its schedules have set their rates."""
+        """The program bound to its scope, after its schedules have set their learning rates."""
         for schedule in this.program.info.schedules:
             schedule.set_in(scope)
         given = _Before(given_before(this.program, feed), self._unset(this.program, scope))
@@ -417,8 +412,8 @@ class Executor(RunsDatasets):
     def _plan(
         self, bound: _Bound, fetches: tuple[str, ...], feed: Any
     ) -> tuple[_Bound, Compiled, Any]:
-        """The step of a run, on ranks that keep its budget, and what is fed as the step
-        takes it.
+        """The step of a run, on ranks that keep its budget, and the feed in the form that the step
+        takes.
         """
         compiled = self._compile(bound, fetches)
         values = bound.ranks.split(feed or {}, compiled.plan.check_feed)
@@ -434,7 +429,7 @@ class Executor(RunsDatasets):
         return bound, compiled, values
 
     def _began(self, bound: _Bound) -> None:
-        """A trainer has run what its job begins with: the tables of pservers that were loaded."""
+        """A trainer has run the job's first program: load tables of pservers."""
         job = current_job()
         if bound.this.begins is not None and job is not None and (loaded := job.loaded()):
             from .saved.jobs import take_loaded
@@ -442,8 +437,8 @@ class Executor(RunsDatasets):
             take_loaded(bound.this.begins, loaded, bound.scope)
 
     def _read(self, bound: _Bound, feed: Any, counts_ends: bool) -> Any:
-        """The feed, and what the program's readers give: that wins over what is fed, as in
-        Fluid.
+        """The feed with the values of the program's readers, which take precedence over fed ones,
+        as in Fluid.
         """
         program = bound.this.program
         if not program.info.readers:
@@ -456,7 +451,7 @@ class Executor(RunsDatasets):
             raise
 
     def _call(self, bound: _Bound, compiled: Compiled, values: Any, numpy: bool) -> list[Any]:
-        """The fetches of the last of the steps of a run, which have taken place in their turn."""
+        """The fetches of the last step of a run. The steps run in their turn."""
         this, scope = bound.this, bound.scope
 
         def steps() -> list[Any]:
@@ -473,8 +468,8 @@ class Executor(RunsDatasets):
         return fetched
 
     def _holding(self, this: Runnable[Program], fetches: tuple[str, ...]) -> Runnable[Program]:
-        """What runs in place of a program of which memory_optimize gave away a value that is
-        fetched: a step of the same program.
+        """The program to run for a fetch whose memory memory_optimize reused: a step of the
+        original program.
         """
         program = this.program.holding(fetches)
         if program is not this.program:
@@ -483,8 +478,8 @@ class Executor(RunsDatasets):
         return this
 
     def _unset(self, program: Program, scope: Scope) -> frozenset[str]:
-        """The variables that only the program's blocks write, such as a rate in the cases of a
-        Switch, and the scope has no value of.
+        """The variables that only the program's blocks write (such as a learning rate in the cases
+        of a Switch) and that have no value in the scope.
         """
         record = self._record(program)
         if record.unset is None or record.unset[0] != program.version:
@@ -500,8 +495,8 @@ class Executor(RunsDatasets):
     def _pruned(
         self, program: Program, fetches: tuple[str, ...], updates: tuple[int, ...], feed: Any
     ) -> Program:
-        """The part of a program that these fetches and updates need; without updates all of the
-        program's take place.
+        """The part of a program that these fetches and updates need; without `updates` all updates
+        of the program run.
         """
         key = program.version, fetches, updates, frozenset(fed_names(feed))
         pruned = self._record(program).pruned
@@ -518,7 +513,7 @@ class Executor(RunsDatasets):
         return pruned[key]
 
     def _prepare(self, program: Program, compiled: Compiled, scope: Scope, feed: Any) -> None:
-        """Remember a run, if another one could be like it."""
+        """Remember a run, if a later run can be equal to it."""
         device = compiled.where.device
         ours = not self._elsewhere and device.platform == self._device.platform
         ours = ours and not (program.info.readers or program.info.schedules)
@@ -545,7 +540,7 @@ class Executor(RunsDatasets):
         return record
 
     def _runnable(self, program: Any, joins: bool = True) -> Runnable[Program]:
-        """What is to run: the program, and on what ranks."""
+        """The program to run, and its ranks."""
         forked.refuse()
         if self._closed:
             raise EnforceNotMet("the executor was closed; make a new one")
@@ -560,7 +555,7 @@ class Executor(RunsDatasets):
         else:
             raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
         info = this.program.info
-        # a Runnable says itself which ranks run it
+        # a Runnable has its own ranks
         if joins and this is not program and may_describe_job(this.program.desc, info.pserver_plan):
             from .dist.jobs.described import join_job_of
 
@@ -571,8 +566,8 @@ class Executor(RunsDatasets):
         return self._in_job(this) if joined else this
 
     def _in_job(self, this: Runnable[Program]) -> Runnable[Program]:
-        """As it runs with the other processes of a job: a trainer's startup program as it was,
-        collective ops on all.
+        """The program as it runs with the other processes of a job: a trainer's startup program
+        from before transpile, collective ops on all ranks.
         """
         from .dist.spmd.multiprocess import turn, whole_job
         from .dist.spmd.pserver import own_startup
@@ -594,7 +589,7 @@ class Executor(RunsDatasets):
     def _compile(
         self, bound: _Bound, fetches: tuple[str, ...], within_budget: bool = False
     ) -> Compiled:
-        """The step of a run, made by the first that asks."""
+        """The step of a run, which the first thread to need it makes."""
         program, ranks, given = bound.this.program, bound.ranks, bound.given
         with self._making:
             record = self._record(program)
@@ -622,11 +617,10 @@ class Executor(RunsDatasets):
             return found
 
     def _end(self, program: Program, names: tuple[str, ...], scope: Scope) -> None:
-        """A reader has no more batches: as in Fluid, what counts runs before it is read from has
-        counted this one too.
+        """At a reader's end, run the ops before the read, because in Fluid counters before it have
+        counted this run too.
 
-        names: the variables that the reader gives values. Fluid's CompiledProgram reads first and
-        counts nothing.
+        names: the variables of the reader. Fluid's CompiledProgram reads first and counts nothing.
         """
         record = self._record(program)
         found = record.ends.get(names)
@@ -638,8 +632,8 @@ class Executor(RunsDatasets):
     def _execute_adapting(
         self, compiled: Compiled, bound: _Bound, values: Any, numpy: bool
     ) -> list[Any]:
-        """`_execute`, in whatever way the step can run such feeds. values: as `ranks` split and
-        checked them.
+        """`_execute`, in another way if the step cannot run such feeds as planned. values: as
+        `ranks` split and checked them.
         """
         otherwise = False
         while True:
@@ -650,7 +644,7 @@ class Executor(RunsDatasets):
                     raise
                 otherwise = True
             except Exception as error:
-                if otherwise:  # it was these feeds, and no other way is needed for right ones
+                if otherwise:  # these feeds were wrong, and right ones need no other way
                     program = bound.this.program
                     self._record(program).steps[bound.ranks].compiled.pop(
                         (program.version, compiled.fetches, bound.given), None
@@ -660,8 +654,8 @@ class Executor(RunsDatasets):
     def _execute(
         self, compiled: Compiled, bound: _Bound, feed: Any, count: int = 0, numpy: bool = False
     ) -> list[Any]:
-        """One call of the step; its result becomes the scope's state. count: of steps in one call,
-        0 for one alone. numpy: refuse fetches that have a LoD.
+        """One call of the step; its result becomes the scope's state. count: the steps in one call,
+        0 for a single step. numpy: refuse fetches that have a LoD.
         """
         began, program, scope = clock(), bound.this.program, bound.scope
         record, plan = self._record(program), compiled.plan
@@ -677,7 +671,7 @@ class Executor(RunsDatasets):
         cutting = None if count else timed(compiled) or plan.cutting
         alone = cutting is None and plan.alone is not None and not count and not checked
 
-        # a seeded startup program starts afresh whenever it is run: the same parameters again
+        # a seeded startup program starts from step 0 in every run, for the same parameters
         afresh = compiled.step.random and plan.initialises and bool(program.random_seed)
         before, taken = record.runs, record.take(count or 1, afresh)
         try:
@@ -695,7 +689,7 @@ class Executor(RunsDatasets):
             record.give_back(taken, count or 1, before if afresh else taken)
             raise
         compiled.where.launched(result[0])
-        if RECORDER.on is not None:  # steps in one call, or on several ranks
+        if RECORDER.on is not None:  # several steps in one call, or several ranks
             whole(RECORDER.on, began, count, compiled.where.count, result[2] or result[0])
         fetched: list[Any] = result[2]
         return fetched
@@ -705,8 +699,8 @@ def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True)
     """The value of a variable in a scope (default: the global one), as a NumPy array or as a
     tensor.
 
-    Raises ArgumentError for a name that is no string, FluidValueError for one that the scope lacks,
-    EnforceNotMet for an array that is asked for of a tensor with a LoD.
+    Raises ArgumentError for a name that is not a string, FluidValueError for a name that the scope
+    lacks, EnforceNotMet if a tensor with a LoD is requested as an array.
     """
     if not isinstance(name, str):
         raise ArgumentError(f"_fetch_var takes a name, not {type(name).__name__}")
@@ -723,7 +717,7 @@ def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True)
 
 
 def _own(value: Any) -> Any:
-    """A fed array that the caller cannot change."""
+    """A copy of a fed array, which the caller cannot change."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
@@ -737,9 +731,9 @@ def _numbers(compiled: Compiled, program: Program, record: _Record, taken: int) 
 
 
 def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:
-    """Fetched values as the caller gets them."""
+    """Fetched values in the form that the caller gets."""
     if not return_numpy and compiled.where.count == 1:
-        # what the caller holds must not be donated by a later step
+        # a later step must not donate what the caller holds
         for i in compiled.plan.persistable_fetches:
             fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
     return [shown(v, return_numpy) for v in fetched]

@@ -1,5 +1,5 @@
 """fluid.framework: programs, blocks, ops and variables, under the module name of Fluid's scripts;
-graph/ has them.
+they are in graph/.
 """
 
 from __future__ import annotations
@@ -54,16 +54,15 @@ def in_dygraph_mode() -> bool:
     return False
 
 
-VERSIONS = "1.8.5", "2.0.0"  # the Paddles whose names and behaviour are here: from, to
+VERSIONS = "1.8.5", "2.0.0"  # the first and last Paddle whose names and behaviour are supported
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Check that a script's Paddles, from min_version to max_version, are among those whose names
-    are here: 1.8.5 to 2.0.0.
+    """Check that some version from min_version to max_version is supported: 1.8.5 to 2.0.0.
 
-    Versions are one to four numbers with dots between them. Raises FluidTypeError for other than
-    text, FluidValueError for text that is no version, UnsupportedError where none of the script's
-    Paddles is one of these.
+    Versions are one to four numbers separated by dots. Raises FluidTypeError for anything but text,
+    FluidValueError for text that is not a version, UnsupportedError if no version in the range is
+    supported.
     """
     least = _version("min_version", min_version)
     most = None if max_version is None else _version("max_version", max_version)
@@ -93,7 +92,7 @@ def _version(what: str, text: Any) -> tuple[int, ...]:
 
 
 def load_op_library(lib_filename: str) -> NoReturn:
-    """Not supported: ops of one's own are functions over JAX here. Raises UnsupportedError."""
+    """Not supported, because custom ops are functions over JAX here. Raises UnsupportedError."""
     raise UnsupportedError(
         f"load_op_library({lib_filename!r}): ops in C++ do not run here; declare the op as a Python"
         " function over jax.numpy with fluidjax.ops.registry.op, and its gradient with"
@@ -102,7 +101,7 @@ def load_op_library(lib_filename: str) -> NoReturn:
 
 
 class OpProtoHolder:
-    """What op types declare, as Paddle's OpProto messages:
+    """The declarations of op types as Paddle's OpProto messages:
     ``OpProtoHolder.instance().get_op_proto("mul").inputs``.
     """
 
@@ -110,14 +109,12 @@ class OpProtoHolder:
 
     @classmethod
     def instance(cls) -> OpProtoHolder:
-        """The one that there is."""
+        """The only instance."""
         cls._only = cls._only or cls()
         return cls._only
 
     def get_op_proto(self, type: str) -> Any:
-        """The OpProto of an op type. Raises UnknownOpError (a ValueError) for one that there is
-        not.
-        """
+        """The OpProto of an op type. Raises UnknownOpError (a ValueError) for an unknown type."""
         from .proto.declared import op_proto
 
         return op_proto(lookup(type))
@@ -149,12 +146,12 @@ get_var = _get_var  # its name before 1.0
 
 
 def dtype_is_floating(dtype: Any) -> bool:
-    """Whether a dtype, or one of its name, is float16, float32 or float64."""
+    """Whether a dtype, or the dtype of a name, is float16, float32 or float64."""
     return enum_of(dtype) in (VarType.FP16, VarType.FP32, VarType.FP64)
 
 
 def generate_control_dev_var_name() -> str:
-    """A name, another each time, for what only orders the ops of a graph."""
+    """A new name for a variable that only orders the ops of a graph."""
     return f"{CONTROL_DEP_VAR_PREFIX}@{random.random()}"
 
 
@@ -167,7 +164,7 @@ def _current_expected_place() -> None:
 
 
 def convert_np_dtype_to_dtype_(np_dtype: Any) -> VarType:
-    """Fluid's dtype for NumPy's, or for a dtype's name. Raises FluidTypeError where there is none."""
+    """Fluid's dtype for NumPy's, or for a dtype's name. Raises FluidTypeError if there is none."""
     return enum_of(np_dtype)
 
 

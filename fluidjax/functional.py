@@ -1,4 +1,4 @@
-"""The pure face of a program, for JAX users: ``init_fn`` and ``step_fn``, ``read_state`` and
+"""Programs as pure functions, for JAX users: ``init_fn`` and ``step_fn``, ``read_state`` and
 ``write_state``.
 
     init = fluid.init_fn(startup)                   # key -> state
@@ -10,19 +10,19 @@
         state, (cost,) = step(state, batch, jax.random.key(i))
 
 The state is a dict from variable names to arrays. Both are plain functions: jax.jit (with
-donation), lax.scan, vmap and grad apply to them. Dtypes are what the program declares, 64-bit ones
-included; to keep int64 feeds from being narrowed to int32 at the border of a jit, call it under
-``with jax.enable_x64(True)``.
+donation), lax.scan, vmap and grad apply to them. Dtypes are those that the program declares,
+including 64-bit ones; call a jit under ``with jax.enable_x64(True)`` so that it does not narrow
+int64 feeds to int32.
 
-Under jax.shard_map the gradient of what all devices share is the sum of what they find, as jax.grad
-has it; that of a parameter that is read within the branches of a condition stays of a type that
-differs, so JAX refuses out_specs=P() for it.
+Under jax.shard_map the gradient of a replicated value is the sum over the devices, as with
+jax.grad. The gradient of a parameter that is read within the branches of a condition keeps a
+varying type, so JAX refuses out_specs=P() for it.
 
 A feed that decides sizes (a fed shape, a fed number of ``range``) must be known when the step is
-compiled. Under a jit that is a NumPy array from outside, or ``fluid.Fixed(array)`` among the feeds:
-the jit then keeps a program for each of its values.
+compiled. Under a jit, close over a NumPy array, or feed ``fluid.Fixed(array)``: the jit then keeps
+a program for each of its values.
 
-Between a state and a scope, from which everything else is saved and into which it is loaded:
+To copy a state from or to a scope, for saving and loading:
 
     state = fluid.read_state(main)                  # of the scope: after a load, or runs of an
     Executor fluid.write_state(state, main)                  # then fluid.save(main, "model"),
@@ -64,7 +64,7 @@ def init_fn(startup: Program | None = None) -> Callable[[jax.Array | None], Stat
     """``init(key) -> state``: run a startup program as a pure function.
 
     startup: default the default startup program. key: a jax.random.key; may be None if nothing is
-    random. Called outside of a trace, it compiles next to nothing, and gives the same bits.
+    random. A call outside of a trace compiles almost nothing, and gives the same bits.
     """
     program = default_startup_program() if startup is None else _program(startup)
     step = Step(program.desc)
@@ -94,24 +94,25 @@ def step_fn(
     """``step(state, feed, key=None) -> (state, fetches)``: one run of a program as a pure function.
 
     main: default the default main program. fetch_list: variables or names whose values are
-    returned, in order. literal: gradient ops run their forward op anew, as their definition says,
+    returned, in order. literal: gradient ops run their forward op again, as they are defined,
     instead of sharing its pullback.
 
-    budget: bytes, or text such as "800MB" or "2GiB", that ``step.jit()``, which is jitted with its
-    state donated, is to need at most on JAX's default device, by the compiler's own figure, for the
-    batches that batch_size, feed_shapes and lengths tell as in memory_report: values of the forward
-    pass are then computed again in the backward pass, as in fluid.memory_optimize(budget=), and
-    ``step.budget_report`` says which. Where its `chosen.scheduler` is "default", ``jax.jit(step,
+    budget: the most bytes, or text such as "800MB" or "2GiB", that ``step.jit()``, which is jitted
+    with its state donated, may need on JAX's default device, by the compiler's own figure, for
+    batches of batch_size, feed_shapes and lengths as in memory_report. The backward pass then
+    recomputes values of the forward pass, as in fluid.memory_optimize(budget=), and
+    ``step.budget_report`` lists them. If its `chosen.scheduler` is "default", ``jax.jit(step,
     donate_argnums=0)`` is the same; else the budget is kept only under XLA's scheduler for memory,
-    and under another jit the step raises UnsupportedError. The program stays as it is. It raises
-    what memory_optimize raises of a budget; FluidTypeError for sizes without a budget.
+    and under another jit the step raises UnsupportedError. The program does not change. Raises
+    memory_optimize's errors about budgets, and FluidTypeError for sizes without a budget.
 
-    The returned state has every entry of the given one, replaced where the program writes it;
-    accumulators that no startup program sets are among them, and begin at zero where the given one
-    lacks them. Building the function raises FluidTypeError for a fetch_list that is no list and
-    FetchError for a target that the program does not have. Calling it raises EnforceNotMet for a
-    variable that the state lacks, and FeedError for a feed that is missing, unknown or of another
-    shape, dtype or range than Executor.run would take (but 32 bits that JAX made of 64 are taken).
+    The returned state has every entry of the given one; entries that the program writes are
+    replaced. It also has accumulators that no startup program sets, which begin at zero if the
+    given state lacks them. Building the function raises FluidTypeError for a fetch_list that is not
+    a list and FetchError for a target that the program does not have. Calling it raises
+    EnforceNotMet for a variable that the state lacks, and FeedError for a feed that is missing,
+    unknown or of another shape, dtype or range than Executor.run would take (32-bit values that JAX
+    made from 64-bit ones are accepted).
     """
     program = default_main_program() if main is None else _program(main)
     if isinstance(fetch_list, Variable | str):
@@ -143,7 +144,7 @@ def step_fn(
 
 
 def _stepping(program: Program, compiled: Step) -> Callable[..., tuple[State, list[Any]]]:
-    """A step of a program as a function that checks what it is given."""
+    """A step of a program as a function that checks its arguments."""
     check = _FeedCheck(compiled)
 
     def step(
@@ -174,8 +175,8 @@ def _stepping(program: Program, compiled: Step) -> Callable[..., tuple[State, li
 
 
 class _FeedCheck:
-    """What a step is fed, checked as Executor.run checks it; values of a jit outside by shape and
-    dtype.
+    """Checks the feeds of a step as Executor.run does; values in an outer jit are checked by shape
+    and dtype.
     """
 
     def __init__(self, step: Step) -> None:
@@ -208,9 +209,9 @@ def read_state(program: Program | None = None, scope: Scope | None = None) -> St
     """The state of a program for its step function: copies of its persistable variables' values in
     a scope.
 
-    program: default the default main program. scope: default global_scope(). Values that are spread
-    over devices are put together. Raises EnforceNotMet for variables without a value that the
-    program reads: run the startup program first, or load them.
+    program: default the default main program. scope: default global_scope(). Sharded values are
+    gathered. Raises EnforceNotMet for variables without a value that the program reads: run the
+    startup program first, or load them.
     """
     program = default_main_program() if program is None else _program(program)
     scope = global_scope() if scope is None else scope
@@ -223,13 +224,12 @@ def read_state(program: Program | None = None, scope: Scope | None = None) -> St
 def write_state(
     state: Mapping[str, Any], program: Program | None = None, scope: Scope | None = None
 ) -> None:
-    """Put a step function's state into a scope, as copies: from there it is run on, saved, or
-    written into a checkpoint.
+    """Copy a step function's state into a scope, to run on, save it, or write a checkpoint.
 
-    program: whose persistable variables they are, default the default main program; the startup
-    program need not have run. scope: default global_scope(). Raises LoadError for entries that are
-    missing, that the program does not have, or that have another shape or dtype (32 bits that JAX
-    made of 64 are taken); then the scope is as it was.
+    program: the program of these persistable variables, default the default main program; the
+    startup program need not have run. scope: default global_scope(). Raises LoadError for entries
+    that are missing, that the program does not have, or that have another shape or dtype (32-bit
+    values that JAX made from 64-bit ones are accepted); then the scope does not change.
     """
     program = default_main_program() if program is None else _program(program)
     known, needed = _persistables(program), set(Step(program.desc).reads)

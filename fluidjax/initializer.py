@@ -1,8 +1,8 @@
 """Initializers: each appends to the startup program the op that fills one parameter.
 
 Calling one as ``initializer(var, block)`` puts its op first in `block`, so startup programs list
-parameters last to first, as in Fluid. A float16 variable is filled in float32 and cast. A seed of 0
-means the program's random_seed.
+parameters in reverse order, as in Fluid. A float16 variable is filled in float32 and cast. A seed
+of 0 means the program's random_seed.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _FLOATS = ("float16", "float32", "float64")
 
 
 class Initializer:
-    """Base of the initializers: subclasses say which op they write."""
+    """Base of the initializers: subclasses define the op."""
 
     # Fluid's name for the float32 variable that a float16 one is cast from
     half_name: ClassVar[str] = "init"
     floats_only: ClassVar[bool] = False
-    first: ClassVar[bool] = True  # put the op before what is there
+    first: ClassVar[bool] = True  # put the op before the existing ones
 
     def __call__(self, var: Variable, block: Block) -> Operator:
         """Append the op that fills `var` to `block`, and return it.
 
-        Raises FluidTypeError if `var` is no variable, `block` no block, or the dtype is none that
-        the op can fill.
+        Raises FluidTypeError if `var` is not a variable, `block` is not a block, or the op cannot
+        fill the dtype.
         """
         if not isinstance(var, Variable) or not isinstance(block, Block):
             raise FluidTypeError(
@@ -63,11 +63,11 @@ class Initializer:
         return op
 
     def forward(self, var: Variable, block: Block | None = None) -> Operator:
-        """What a call does. block: default the default main program's first."""
+        """The implementation of a call. block: default the default main program's first."""
         return self(var, default_main_program().global_block() if block is None else block)
 
     def op(self, var: Variable, seed: int) -> tuple[str, dict[str, Any]]:
-        """Op type and attributes that fill `var`; `seed` is the program's."""
+        """The op type and attributes that fill `var`; `seed` is the program's."""
         raise NotImplementedError(f"{type(self).__name__} does not say which op it writes")
 
 
@@ -77,7 +77,7 @@ def _require(ok: bool, text: str) -> None:
 
 
 def _fans(shape: tuple[int, ...]) -> tuple[float, float]:
-    """Inputs and outputs of one unit: a matrix is [in, out], a filter [out, in, *window]."""
+    """The inputs and outputs of one unit: a matrix is [in, out], a filter [out, in, *window]."""
     if len(shape) < 2:
         n = shape[0] if shape else 1
         return n, n
@@ -127,7 +127,7 @@ class UniformInitializer(Initializer):
             None not in (low, high, seed, diag_num, diag_step, diag_val),
             "Uniform's arguments are numbers, none is None",
         )
-        _require(high >= low, f"Uniform's high ({high}) lies below its low ({low})")
+        _require(high >= low, f"Uniform's high ({high}) is below its low ({low})")
         _require(
             (diag_num > 0) == (diag_step > 0),
             "Uniform's diag_num and diag_step are both positive or both 0",
@@ -161,7 +161,7 @@ class NormalInitializer(Initializer):
 
 
 class TruncatedNormalInitializer(NormalInitializer):
-    """Normal with mean `loc` and deviation `scale`, redrawn within two deviations."""
+    """Normal with mean `loc` and deviation `scale`, sampled again until within two deviations."""
 
     half_name = kind = "truncated_gaussian_random"
     floats_only = False

@@ -1,4 +1,6 @@
-"""fluid.data, fluid.embedding and fluid.one_hot: the forms that take ids and shapes as they are."""
+"""fluid.data, fluid.embedding and fluid.one_hot: the forms that take ids and shapes without a last
+dimension of 1.
+"""
 
 from __future__ import annotations
 

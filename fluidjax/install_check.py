@@ -1,4 +1,4 @@
-"""fluid.install_check: whether a small program runs here, alone and data parallel."""
+"""fluid.install_check: checks that a small program runs, on one device and data parallel."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def run_check() -> None:
     """Train one step of a layer whose weights are 0.1, on one device and data parallel on all GPUs
     (on CPUs: two places).
 
-    What failed is printed, as in Paddle, where only the second step did. Raises what the first one
-    raises, and FluidError for a result other than sum([[1, 2], [3, 4]] @ [[0.1] * 3] * 2) = 3.
+    If only the data parallel step fails, its error is printed, as in Paddle. Raises the errors of
+    the first step, and FluidError for a result other than sum([[1, 2], [3, 4]] @ [[0.1] * 3] * 2) =
+    3.
     """
     print("A small program on one device ...")
     _train(None)
     print(f"It works on {default_place()}.")
     try:
         _train(cuda_places() if gpus() else [CPUPlace()] * 2)
-    except Exception as error:  # what is wrong with several devices need not stop who uses one
+    except Exception as error:  # errors with several devices need not stop users of one device
         print(f"Data parallel it does not: {error}")
         return
     print("It works data parallel too. fluidjax is ready.")

@@ -53,7 +53,7 @@ from .saved.vars import (
 
 
 def _clone_var_in_block_(block: Block, var: Variable) -> Variable:
-    """A persistable variable in a block that is as `var`: name, shape, dtype, type and, of a
+    """Create a persistable variable in a block like `var`: name, shape, dtype, type and, for a
     tensor, lod_level.
     """
     lod = {"lod_level": var.lod_level} if var.desc.kind == "LOD_TENSOR" else {}

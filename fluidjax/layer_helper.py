@@ -18,7 +18,7 @@ from .weight_norm import normalized_weight
 
 
 class LayerHelper:
-    """What a layer function needs to append itself.
+    """The helper by which a layer function appends its ops.
 
     layer_type: prefix of the names (``fc`` gives ``fc_0``); kwargs: the layer's arguments, of which
     name, param_attr, bias_attr, act and the inputs are read.
@@ -67,7 +67,9 @@ class LayerHelper:
         return inputs[0]
 
     def input_dtype(self, input_param_name: str = "input") -> VarType:
-        """The dtype that all inputs share. Raises FluidValueError naming the ones that differ."""
+        """The dtype that all inputs share. Raises FluidValueError, which names inputs of other
+        dtypes.
+        """
         inputs = self.multiple_input(input_param_name)
         for v in inputs:
             if v.dtype != inputs[0].dtype:
@@ -94,8 +96,8 @@ class LayerHelper:
         return ParamAttr._to_attr(self.kwargs.get("bias_attr"))
 
     def multiple_param_attr(self, length: int) -> list[Any]:
-        """One attribute an input. Raises FluidValueError if the user gave another number than one
-        or `length`.
+        """One attribute for each input. Raises FluidValueError if the user gave another number than
+        one or `length`.
         """
         attrs = self.param_attr
         attrs = attrs if isinstance(attrs, list) else [attrs]
@@ -107,7 +109,9 @@ class LayerHelper:
         return attrs if len(attrs) == length else attrs * length
 
     def get_parameter(self, name: str) -> Parameter:
-        """The parameter of that name in the main program. Raises FluidValueError if there is none."""
+        """The parameter of that name in the main program. Raises FluidValueError if there is
+        none.
+        """
         found = self.main_program.global_block().var(name)
         if not isinstance(found, Parameter):
             raise FluidValueError(f"variable {name!r} is no parameter")
@@ -193,7 +197,7 @@ class LayerHelper:
         return self.create_global_variable(*args, name=name, **kwargs), True
 
     def set_variable_initializer(self, var: Variable, initializer: Any) -> None:
-        """Have the startup program fill `var`."""
+        """Make the startup program fill `var`."""
         block = self.startup_program.global_block()
         copy = block.create_var(name=var.name, dtype=var.dtype, shape=var.shape, persistable=True)
         initializer(copy, block)
@@ -222,7 +226,9 @@ class LayerHelper:
         return out
 
     def append_activation(self, input_var: Variable) -> Variable:
-        """The op that `act` names, on the layer's result; the input where there is no act."""
+        """Append the op named by `act` to the layer's result; returns the input if there is no
+        act.
+        """
         act = self.kwargs.get("act")
         if act is None:
             return input_var

@@ -1,4 +1,4 @@
-"""fluid.layer_helper_base: what Fluid has under LayerHelper is one class here."""
+"""fluid.layer_helper_base: LayerHelper's base class in Fluid, which is part of LayerHelper here."""
 
 from .layer_helper import LayerHelper as LayerHelperBase
 

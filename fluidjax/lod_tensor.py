@@ -1,5 +1,5 @@
-"""LoDTensor: an array on the host with Fluid's accessors and sequence offsets, and the tensor that
-a scope variable shows.
+"""LoDTensor: an array on the host with Fluid's accessors and sequence offsets, and the tensor of a
+scope variable.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _ROW = list | tuple | np.ndarray | range
 
 
 class Measured(NamedTuple):
-    """What steps know of a LoD: the offsets of each level as int32, the length of its longest
-    sequence, and what equal LoDs share.
+    """The facts about a LoD that steps need: the offsets of each level as int32, the length of its
+    longest sequence, and a key that equal LoDs share.
     """
 
     offsets: tuple[np.ndarray, ...]
@@ -34,14 +34,14 @@ class LoDTensor:
     """A dense array whose rows may be cut into sequences, on one level or several.
 
     The LoD holds offsets: ``[[0, 2, 5]]`` is two sequences, of rows 0 to 1 and 2 to 4. With several
-    levels the offsets of one count the sequences of the next: ``[[0, 1, 2], [0, 2, 5]]``. The same
-    as lengths: ``[[1, 1], [2, 3]]``.
+    levels the offsets of one level count the sequences of the next: ``[[0, 1, 2], [0, 2, 5]]``. As
+    lengths: ``[[1, 1], [2, 3]]``.
     """
 
-    # rows, and longest sequence, up to which a step pads it at least: those of batches before it
+    # the rows and the longest sequence that a step pads it up to at least: those of earlier batches
     room = (0, 0)
-    _fits: tuple[Lod, int] | None = None  # offsets that were found to fit so many rows
-    _measured: tuple[Lod, Measured] | None = None  # offsets, and what `measured` says of them
+    _fits: tuple[Lod, int] | None = None  # offsets that fit this number of rows
+    _measured: tuple[Lod, Measured] | None = None  # offsets, and the result of `measured` for them
 
     offsets: Lod = ()
 
@@ -50,14 +50,14 @@ class LoDTensor:
 
     @classmethod
     def of(cls, array: Any) -> LoDTensor:
-        """A tensor without a LoD that holds this very array, on whatever device it is."""
+        """A tensor without a LoD that holds this array, on any device, without a copy."""
         tensor = cls.__new__(cls)
         tensor._array = array
         return tensor
 
     def set(self, array: Any, place: Any = None) -> None:
-        """Hold a copy of `array`; the LoD stays. `place` says nothing here: the executor moves data
-        where it is needed. Raises EnforceNotMet for other than numbers.
+        """Hold a copy of `array`; the LoD does not change. `place` is ignored, because the executor
+        moves data to the device. Raises EnforceNotMet for anything but numbers.
         """
         value = np.array(array)
         if value.dtype.kind in "OSUMm":
@@ -71,8 +71,8 @@ class LoDTensor:
         self._array = array
 
     def array(self) -> Any:
-        """The array as it is held, of NumPy or JAX, not copied. Raises FluidTypeError where there
-        is none yet.
+        """The array that it holds, of NumPy or JAX, not copied. Raises FluidTypeError if there is
+        none yet.
         """
         value = self._read()
         if value is None:
@@ -84,7 +84,7 @@ class LoDTensor:
         return list(np.shape(self.array())) if self._is_initialized() else [0]
 
     def _get_dims(self) -> list[int]:
-        """The shape, by the name under which scripts of 1.x look at it."""
+        """The shape, under the name that scripts of 1.x use."""
         return self.shape()
 
     def _set_dims(self, dims: Sequence[int]) -> None:
@@ -96,43 +96,43 @@ class LoDTensor:
         self._write(np.zeros(self.shape(), np.int32))
 
     def _alloc_float(self, place: Any = None) -> None:
-        """Hold float32 zeros, likewise."""
+        """Hold float32 zeros of the shape that _set_dims set."""
         self._write(np.zeros(self.shape(), np.float32))
 
     def _alloc_double(self, place: Any = None) -> None:
-        """Hold float64 zeros, likewise."""
+        """Hold float64 zeros of the shape that _set_dims set."""
         self._write(np.zeros(self.shape(), np.float64))
 
     def _share_data_with(self, other: LoDTensor) -> None:
-        """Hold the array of another tensor; the LoD stays."""
+        """Hold the array of another tensor; the LoD does not change."""
         self._write(other.array())
 
     def _is_initialized(self) -> bool:
         return self._read() is not None
 
     def _dtype(self) -> VarType:
-        """The dtype as VarType.FP32 and the like. Raises FluidTypeError without a value, as all
-        that looks at one.
+        """The dtype as VarType.FP32 and so on. Raises FluidTypeError without a value, like all
+        methods that read one.
         """
         return enum_of(self.array().dtype.name)
 
     def _place(self) -> Place:
-        """Where the array is."""
+        """The place of the array."""
         device = (
             next(iter(value.devices())) if isinstance(value := self.array(), jax.Array) else None
         )
         return CPUPlace() if device is None or device.platform == "cpu" else CUDAPlace(device.id)
 
     def _clear(self) -> None:
-        """Hold no value any more."""
+        """Drop the value."""
         self._write(None)
 
     def _get_float_element(self, index: int) -> float:
-        """One element of a float32 tensor, counted through all dimensions."""
+        """One element of a float32 tensor, by its index in the flattened array."""
         return float(self._elements("float32", index)[index])
 
     def _get_double_element(self, index: int) -> float:
-        """One element of a float64 tensor, counted through all dimensions."""
+        """One element of a float64 tensor, by its index in the flattened array."""
         return float(self._elements("float64", index)[index])
 
     def _set_float_element(self, index: int, value: float) -> None:
@@ -144,8 +144,8 @@ class LoDTensor:
         self._set_element("float64", index, value)
 
     def _elements(self, dtype: str, index: int) -> np.ndarray:
-        """All elements in a row. Raises EnforceNotMet for a tensor of another dtype, and an index
-        that it does not have.
+        """All elements, flattened. Raises EnforceNotMet for a tensor of another dtype, and for an
+        index out of range.
         """
         array = np.asarray(self.array())
         if array.dtype != dtype:
@@ -165,11 +165,11 @@ class LoDTensor:
         self._write(elements.reshape(np.shape(self.array())))
 
     def __getitem__(self, index: Any) -> LoDTensor:
-        """A part of the rows, without a LoD."""
+        """A slice of the rows, without a LoD."""
         return LoDTensor.of(self.array()[index])
 
     def block_until_ready(self) -> LoDTensor:
-        """Wait for the device that computes it, as jax.block_until_ready does."""
+        """Wait for the device that computes it, like jax.block_until_ready."""
         jax.block_until_ready(self.array())
         return self
 
@@ -205,7 +205,7 @@ class LoDTensor:
         self.offsets = lod
 
     def _misfit(self, lod: Lod, rows: int | None) -> str | None:
-        """As :func:`fault`; the very offsets that fitted so many rows before are not looked at
+        """As :func:`fault`; offsets that fitted the same number of rows before are not checked
         again.
         """
         if self._fits is not None and self._fits[0] is lod and self._fits[1] == rows:
@@ -216,7 +216,7 @@ class LoDTensor:
         return wrong
 
     def misfit(self) -> str | None:
-        """What is wrong with the LoD of these rows, in words; None if it fits, or if there is none."""
+        """The fault of the LoD for these rows, in words; None if it fits, or if there is none."""
         return self._misfit(self.offsets, _rows(self.array()))
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
@@ -224,7 +224,7 @@ class LoDTensor:
         return self.misfit() is None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """A copy; without a value an empty array, as in Fluid."""
+        """A copy; an empty array without a value, as in Fluid."""
         value = self._read()
         return (
             np.zeros(0, "float64" if dtype is None else dtype)
@@ -243,7 +243,7 @@ class LoDTensor:
 
 
 class ScopeTensor(LoDTensor):
-    """The tensor of a scope variable: it reads and writes what the scope holds."""
+    """The tensor of a scope variable: it reads and writes the scope's value."""
 
     def __init__(self, var: Any) -> None:
         self._var = var
@@ -264,18 +264,18 @@ class ScopeTensor(LoDTensor):
 
 
 class Shape(tuple[int, ...]):
-    """An array's shape, which answers as a tensor's too when it is called."""
+    """An array's shape that can also be called, like a tensor's."""
 
     def __call__(self) -> list[int]:
         return list(self)
 
 
 class ArrayTensor(np.lib.mixins.NDArrayOperatorsMixin, LoDTensor):
-    """A LoDTensor without sequences that is read as the array it holds, too: what loaders and
-    DataFeeder give, and py_func gets.
+    """A LoDTensor without sequences that also works as its array: loaders and DataFeeder return
+    these, and py_func gets them.
 
-    ``x.shape`` is the array's, ``x.shape()`` the tensor's. Arithmetic and what it has no name for
-    are the array's; JAX takes it for the array.
+    ``x.shape`` is the array's, ``x.shape()`` the tensor's. Arithmetic and unknown attributes are
+    the array's; JAX takes it as the array.
     """
 
     @property
@@ -288,7 +288,7 @@ class ArrayTensor(np.lib.mixins.NDArrayOperatorsMixin, LoDTensor):
         return getattr(self.array(), name)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy's function of the arrays; JAX's, where another operand is JAX's, which may be
+        """NumPy's function on the arrays; JAX's function if another operand is JAX's, which may be
         traced.
         """
         others = any(isinstance(v, jax.Array) for v in inputs)
@@ -342,25 +342,25 @@ jax.tree_util.register_pytree_node(
 
 
 def bare(value: Any) -> Any:
-    """The array of a tensor without sequences; anything else as it is."""
+    """The array of a tensor without sequences; any other value unchanged."""
     return value.array() if isinstance(value, LoDTensor) and not has_lod(value) else value
 
 
 def bare_feed(feed: Any) -> Any:
-    """A feed with the arrays of those tensors that are read as arrays; anything else as it is."""
+    """A feed with the arrays of tensors that work as arrays; other values unchanged."""
     if type(feed) is not dict or not any(type(v) is ArrayTensor for v in feed.values()):
         return feed
     return {n: bare(v) if type(v) is ArrayTensor else v for n, v in feed.items()}
 
 
 def as_tensor(value: Any) -> LoDTensor:
-    """An array as a tensor that is read as an array too; a tensor as it is."""
+    """An array as a tensor that works as an array too; a tensor unchanged."""
     return value if isinstance(value, LoDTensor) else ArrayTensor.of(value)
 
 
 class FittingTensor(LoDTensor):
-    """A LoDTensor that holds this very array, with a LoD that is known to fit it; as tuples that is
-    made when it is looked at.
+    """A LoDTensor that holds this array without a copy, with a LoD that is known to fit; its tuples
+    are made at the first access.
     """
 
     def __init__(self, array: np.ndarray, found: Measured) -> None:
@@ -385,7 +385,7 @@ class FittingTensor(LoDTensor):
 
 
 def measured(tensor: LoDTensor) -> Measured:
-    """What steps know of its LoD; remembered for the same offsets."""
+    """The facts about its LoD that steps need; cached for the same offsets."""
     if isinstance(tensor, FittingTensor) and tensor.found is not None:
         return tensor.found
     lod = tensor.offsets
@@ -400,7 +400,7 @@ def measured(tensor: LoDTensor) -> Measured:
 
 
 def has_lod(tensor: LoDTensor) -> bool:
-    """Whether its rows are cut into sequences."""
+    """Whether its rows form sequences."""
     return (isinstance(tensor, FittingTensor) and tensor.found is not None) or bool(tensor.offsets)
 
 
@@ -432,7 +432,7 @@ def _counts(level: Any) -> bool:
 
 
 def fault(lod: Lod, rows: int | None) -> str | None:
-    """What is wrong with offsets, in words; None if they are right. rows: None if there is no array
+    """The fault of offsets, in words; None if they are valid. rows: None if there is no array
     yet.
     """
     for i, level in enumerate(lod):
@@ -448,7 +448,7 @@ def fault(lod: Lod, rows: int | None) -> str | None:
 
 
 class LoDTensorArray(list[LoDTensor]):
-    """A list of LoDTensors, which append adds to as they are."""
+    """A list of LoDTensors; append adds the tensors themselves."""
 
     def append(self, tensor: LoDTensor) -> None:
         """Add a tensor at the end. Raises FluidTypeError for anything else, EnforceNotMet for a
@@ -471,7 +471,7 @@ def create_lod_tensor(
     data: an array or LoDTensor of packed rows; or a list with a list for each sequence, whose items
     then are rows of shape [..., 1]. place: accepted as in Fluid.
 
-    Raises EnforceNotMet for lengths that do not fit, FluidValueError where the lists of `data` have
+    Raises EnforceNotMet for lengths that do not fit, FluidValueError if the lists of `data` have
     other lengths, FluidTypeError for data of another type.
     """
     if isinstance(data, LoDTensor):
@@ -516,7 +516,7 @@ def create_random_int_lodtensor(
     """A LoDTensor of random int64 in [low, high], with sequences of these lengths and rows of shape
     `base_shape`.
 
-    Raises FluidTypeError for a base_shape that is no list, and as create_lod_tensor.
+    Raises FluidTypeError for a base_shape that is not a list, and the errors of create_lod_tensor.
     """
     if not isinstance(base_shape, list):
         raise ArgumentError(f"base_shape is a list, not {type(base_shape).__name__}")

@@ -1,4 +1,4 @@
-"""Metrics that add up over batches, in Python: update with fetched values, then eval."""
+"""Metrics that accumulate over batches, in Python: update with fetched values, then eval."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from .layer_helper import LayerHelper
 
 
 class MetricBase:
-    """Base of the metrics: attributes without a leading underscore are the state that reset clears."""
+    """Base of the metrics: attributes without a leading underscore are the state that reset
+    clears.
+    """
 
     def __init__(self, name: str | None) -> None:
         self._name = type(self).__name__ if name is None else str(name)
@@ -45,13 +47,13 @@ class MetricBase:
         return {"name": self._name, "states": copy.deepcopy(self._states())}
 
     def update(self, preds: Any, labels: Any) -> None:
-        """Add a batch; a metric says how."""
+        """Add a batch; subclasses define it."""
         raise UnsupportedError(
             f"{type(self).__name__} does not say how it is updated; define update(preds, labels)"
         )
 
     def eval(self) -> Any:
-        """The metric over what was added; a metric says how."""
+        """The metric over all added batches; subclasses define it."""
         raise UnsupportedError(
             f"{type(self).__name__} does not say what it evaluates to; define eval()"
         )
@@ -103,7 +105,7 @@ class _Counts(MetricBase):
 
 
 class Precision(_Counts):
-    """tp / (tp + fp): how many of the predicted ones are ones."""
+    """tp / (tp + fp): the share of predicted ones that are ones."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
@@ -120,12 +122,12 @@ class Precision(_Counts):
         self.fp += int(chosen.sum()) - right
 
     def eval(self) -> float:
-        """The precision so far; 0 where nothing was predicted to be one."""
+        """The precision so far; 0 if no one was predicted."""
         return self.tp / (self.tp + self.fp) if self.tp + self.fp else 0.0
 
 
 class Recall(_Counts):
-    """tp / (tp + fn): how many of the ones were predicted to be."""
+    """tp / (tp + fn): the share of ones that were predicted."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
@@ -143,7 +145,7 @@ class Recall(_Counts):
         self.fn += int(ones.sum()) - right
 
     def eval(self) -> float:
-        """The recall so far; 0 where there was no one."""
+        """The recall so far; 0 if there was no one."""
         return self.tp / (self.tp + self.fn) if self.tp + self.fn else 0.0
 
 
@@ -156,8 +158,8 @@ class Accuracy(MetricBase):
         self.weight: Any = 0.0
 
     def update(self, value: Any, weight: Any) -> None:
-        """Add a batch's value. Raises FluidValueError for something that is no number, or a
-        negative weight.
+        """Add a batch's value. Raises FluidValueError for anything but a number, or for a negative
+        weight.
         """
         number(self, "value", value, matrix=True)
         number(self, "weight", weight)
@@ -185,8 +187,8 @@ class ChunkEvaluator(MetricBase):
         self.num_correct_chunks: Any = 0
 
     def update(self, num_infer_chunks: Any, num_label_chunks: Any, num_correct_chunks: Any) -> None:  # type: ignore[override]
-        """Add the numbers of chunks found, labelled and found rightly. Raises FluidValueError for
-        other than numbers.
+        """Add the numbers of inferred, labelled and correct chunks. Raises FluidValueError for
+        anything but numbers.
         """
         given = {"num_infer_chunks": num_infer_chunks, "num_label_chunks": num_label_chunks}
         for what, value in (given | {"num_correct_chunks": num_correct_chunks}).items():
@@ -232,7 +234,7 @@ class EditDistance(MetricBase):
 class Auc(MetricBase):
     """Area under the ROC curve of two-class probabilities, by `num_thresholds` + 1 bins.
 
-    Unlike Fluid 1.8.5's, whose reset leaves the counts as they are, reset clears them; and curve
+    Unlike in Fluid 1.8.5, whose reset does not change the counts, reset clears them; and curve
     "PR", for which 1.8.5 gives the ROC area, is refused with UnsupportedError.
     """
 
@@ -251,8 +253,8 @@ class Auc(MetricBase):
         self._positive[:] = self._negative[:] = 0
 
     def update(self, preds: np.ndarray, labels: np.ndarray) -> None:
-        """preds: probabilities [N, 2]; labels: 0/1, N of them. Raises FluidValueError for what is
-        neither.
+        """preds: probabilities [N, 2]; labels: 0/1, N of them. Raises FluidValueError for anything
+        else.
         """
         array(self, "preds", preds)
         array(self, "labels", labels)
@@ -272,7 +274,7 @@ class Auc(MetricBase):
             counts += np.bincount(bins[chosen], minlength=len(counts))
 
     def eval(self) -> float:
-        """The area so far; 0 unless both labels were there."""
+        """The area so far; 0 unless there were both labels."""
         positive, negative = (
             np.cumsum(counts[::-1]) for counts in (self._positive, self._negative)
         )
@@ -308,12 +310,12 @@ def number(metric: MetricBase, what: str, value: Any, matrix: bool = False) -> N
 
 
 class DetectionMAP:
-    """The mean average precision of detections, computed by ops of the program: of a batch, and of
-    all batches since the last reset.
+    """The mean average precision of detections, computed by ops of the program: for a batch, and
+    for all batches since the last reset.
 
     input [rows, 6] (label, score, x1, y1, x2, y2), gt_label [boxes, 1], gt_box [boxes, 4],
-    gt_difficult [boxes, 1] or None: a sequence an image. The other parameters are those of
-    layers.detection.detection_map; background_label does nothing, as in 1.8.5.
+    gt_difficult [boxes, 1] or None: one sequence for each image. The other parameters are those of
+    layers.detection.detection_map; background_label has no effect, as in 1.8.5.
     """
 
     def __init__(
@@ -341,8 +343,8 @@ class DetectionMAP:
         return self.cur_map, self.accum_map
 
     def reset(self, executor: Any, reset_program: Any = None) -> None:
-        """Have the next batch be the first: runs reset_program (default a new one), to which an op
-        is added that says so.
+        """Make the next batch the first: run reset_program (default a new one) with an op for
+        this.
         """
         forget(self.has_state, executor, reset_program)
 
@@ -351,10 +353,10 @@ def mean_precision_ops(
     input: Any, gt_label: Any, gt_box: Any, gt_difficult: Any, class_num: Any, background_label: int, new_state: Any,
     new_mark: Any, attrs: dict[str, Any],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """Append the ops of DetectionMAP; returns the batch's mean, the mean so far, and the mark of
-    whether there is a state.
+    """Append the ops of DetectionMAP; returns the batch's mean, the mean so far, and the variable
+    that marks whether there is a state.
 
-    new_state(suffix, dtype, shape), new_mark() make the variables that outlive a run.
+    new_state(suffix, dtype, shape), new_mark() make the persistable variables.
     """
     if class_num is None:
         raise FluidValueError("DetectionMAP needs class_num, the number of classes")
@@ -383,7 +385,7 @@ def mean_precision_ops(
 
 
 def forget(mark: Any, executor: Any, program: Any) -> None:
-    """Set a persistable mark to 0 by a program (default a new one), which is run."""
+    """Set a persistable mark to 0 by running a program (default a new one)."""
     program = Program() if program is None else program
     with program_guard(program):
         var = program.current_block().create_var(

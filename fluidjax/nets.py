@@ -1,4 +1,4 @@
-"""Networks that several layers make up."""
+"""Networks of several layers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def img_conv_group(
     then a pool2d.
 
     conv_padding, conv_filter_size, param_attr, conv_with_batchnorm, conv_batchnorm_drop_rate: one
-    for all convolutions, or a list with one each. conv_act follows batch_norm where there is one.
+    for all convolutions, or a list with one for each. conv_act follows batch_norm if there is one.
     """
     typed(conv_num_filter, "conv_num_filter", (list, tuple), "img_conv_group")
     count = len(conv_num_filter)
@@ -139,7 +139,7 @@ def scaled_dot_product_attention(
     """softmax(q k^T / sqrt(d)) v for queries [N, M, D], keys [N, L, D], values [N, L, V]: [N, M,
     V].
 
-    num_heads > 1: q, k and v first pass through an fc each and attend in so many parts, d = D /
+    num_heads > 1: q, k and v first pass through an fc each and attend in num_heads parts, d = D /
     num_heads. Raises FluidTypeError for integers, FluidValueError for shapes that do not fit.
     """
     for what, v in (("queries", queries), ("keys", keys), ("values", values)):

@@ -1,5 +1,5 @@
-"""fluid.op: what op types declare. Its operators outside of programs are not supported; they can be
-imported, and what is called says so.
+"""fluid.op: the declarations of op types. Its operators outside of programs are not supported: they
+can be imported, but a call raises an error.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""fluid.parallel_executor: ParallelExecutor under the module name of Fluid's scripts; compiler.py
-has it.
+"""fluid.parallel_executor: ParallelExecutor under the module name of Fluid's scripts; it is in
+compiler.py.
 """
 
 from .compiler import BuildStrategy, ExecutionStrategy, ParallelExecutor

@@ -1,4 +1,4 @@
-"""ParamAttr: what a user says about a parameter."""
+"""ParamAttr: the user's options for a parameter."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .graph.variable import Parameter
 class ParamAttr:
     """Name, initializer and training options of a parameter.
 
-    name: the parameter's name; two layers that give the same name share the parameter. None: a name
-    of the layer's. initializer: fills the parameter in the startup program; None: the layer's
+    name: the parameter's name; two layers with the same name share the parameter. None: the layer
+    generates a name. initializer: fills the parameter in the startup program; None: the layer's
     default. learning_rate: factor on the optimizer's learning rate. regularizer: overrides the
     optimizer's. trainable: False keeps minimize from updating it. do_model_average: whether
     ModelAverage takes part. need_clip: False keeps gradient clips from its gradient.
@@ -56,7 +56,7 @@ class ParamAttr:
         self.need_clip = need_clip
 
     def with_defaults(self, name: str, initializer: Any) -> ParamAttr:
-        """A copy whose name and initializer, where the user gave none, are these."""
+        """A copy with this name and initializer as defaults."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.name = self.name if self.name is not None else name
@@ -67,8 +67,8 @@ class ParamAttr:
     def _to_attr(arg: Any) -> Any:
         """A ParamAttr (a list of them for a list, False for False) from what layers accept.
 
-        None and True mean the defaults, a string is a name, an initializer or a regularizer stands
-        for itself.
+        None and True mean the defaults, a string is the name, and an initializer or a regularizer
+        is taken as that option.
         """
         if arg is None or arg is True:
             return ParamAttr()

@@ -1,4 +1,4 @@
-"""Places under the name that scripts import; devices/place.py has them."""
+"""Places under the module name that scripts import; they are in devices/place.py."""
 
 from .devices.place import (
     CPUPlace,

@@ -1,7 +1,8 @@
-"""fluid.profiler: how long each op of a program takes, as a table and as a trace.
+"""fluid.profiler: measures the time of each op of a program, as a table and as a trace.
 
-While a profile is on, executors run programs op by op, each op compiled by itself and waited for;
-so figures tell how the time of a step is spread over its ops, and steps are slower than otherwise.
+While a profile is on, executors run programs op by op, each op compiled by itself and waited for.
+So the figures show how the time of a step is distributed over its ops, and steps are slower than
+otherwise.
 """
 
 from __future__ import annotations
@@ -31,12 +32,11 @@ _OPTIONS = ("Default", "OpDetail", "AllOpDetail")
 
 
 def start_profiler(state: str, tracer_option: str = "Default") -> None:
-    """Begin to record. Nothing happens where a profile is on already.
+    """Begin to record. Does nothing if a profile is on already.
 
-    state: "CPU", "GPU" or "All"; the latter two also tell how much of a time the call took (CPU)
-    and how long its results were waited for (GPU). tracer_option: "Default"; "OpDetail" has rows
-    for these two parts, "AllOpDetail" also for each single op. Raises FluidValueError for other
-    states and options.
+    state: "CPU", "GPU" or "All"; the latter two split the time into the call (CPU) and the wait for
+    its results (GPU). tracer_option: "Default"; "OpDetail" has rows for these two parts,
+    "AllOpDetail" also for each single op. Raises FluidValueError for other states and options.
     """
     if RECORDER.on is not None:
         return
@@ -52,7 +52,7 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
 
 
 def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profile") -> None:
-    """End the profile, print its table, write its trace. Nothing happens where none is on.
+    """End the profile, print its table, write its trace. Does nothing if none is on.
 
     sorted_key: None (the order in which ops first ended), "calls", "total", "max", "min" or "ave".
     profile_path: the file for ui.perfetto.dev or chrome://tracing (JSON).
@@ -74,7 +74,7 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str = "/tmp/profi
 
 
 def reset_profiler() -> None:
-    """Forget what was recorded so far; a profile that is on goes on."""
+    """Drop the recorded events; a running profile continues."""
     if RECORDER.on is not None:
         RECORDER.on.clear()
 
@@ -86,8 +86,8 @@ def profiler(
     profile_path: str = "/tmp/profile",
     tracer_option: str = "Default",
 ) -> Iterator[None]:
-    """start_profiler before the block and stop_profiler after it. Where the block raises, the
-    profile ends without a table.
+    """start_profiler before the block and stop_profiler after it. If the block raises, the profile
+    ends without a table.
     """
     start_profiler(state, tracer_option)
     try:
@@ -102,10 +102,10 @@ def profiler(
 def cuda_profiler(
     output_file: str, output_mode: str | None = None, config: list[str] | None = None
 ) -> Iterator[None]:
-    """Trace what the GPU does within the block: jax.profiler.trace into the folder `output_file`.
+    """Trace the GPU within the block: jax.profiler.trace into the folder `output_file`.
 
-    output_mode: None, "csv" or "kvp", config: accepted as in Fluid; the trace is in the form of
-    TensorBoard and Perfetto. Raises FluidValueError for other modes, and where JAX sees no GPU.
+    output_mode: None, "csv" or "kvp", config: accepted as in Fluid; the trace is for TensorBoard
+    and Perfetto. Raises FluidValueError for other modes, and if JAX sees no GPU.
     """
     if output_mode not in (None, "csv", "kvp"):
         raise FluidValueError(f"cuda_profiler: output_mode is csv or kvp, not {output_mode!r}")
@@ -123,7 +123,7 @@ def watch(
     total: int | None = None,
     title: str = "training",
 ) -> Watch:
-    """The progress of a training: one line while it runs, if somebody watches, and curves.
+    """Show the progress of a training: one line while it runs, if stderr is watched, and curves.
 
         with fluid.watch(exe, main) as log:
             for feed in loader():
@@ -131,10 +131,10 @@ def watch(
                 log(loss=value)
         print(log)     # 1,000 steps in 4.7 s (212/s): loss 0.0123 (2.31 at first); 2 compilations, 0.61 s
 
-    executor, program: whose compilations are counted; default none, and the default main program.
-    total: steps, if it is known. What comes back holds the values of all steps (`values`), and
-    notebooks show them as curves. Raises FluidTypeError for what is no executor, FluidValueError
-    for a total below 1.
+    executor, program: their compilations are counted; default none, and the default main program.
+    total: the number of steps, if known. The result holds the values of all steps (`values`), and
+    notebooks show them as curves. Raises FluidTypeError for anything but an executor,
+    FluidValueError for a total below 1.
     """
     return Watch(executor, program, total, title)
 
@@ -142,7 +142,7 @@ def watch(
 def profile(
     program: Program, feed: Any = None, fetch_list: Any = None, steps: int = 3, scope: Any = None
 ) -> Profile:
-    """What `Program.profile` does."""
+    """The implementation of `Program.profile`."""
     if steps < 1:
         raise FluidValueError(f"profile: steps is at least 1, not {steps}")
     if RECORDER.on is not None:
@@ -152,7 +152,7 @@ def profile(
     executor = Executor()
     RECORDER.on = recording = Recording("CPU", "Default")
     try:
-        # the first run compiles each op, which is not counted among the times of ops
+        # the first run compiles each op; its times are not counted
         for at in range(steps + 1):
             if at == 1:
                 recording.clear()

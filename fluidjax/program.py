@@ -1,4 +1,4 @@
-"""Program and its kin, under the name that scripts import; graph/ has them."""
+"""Program and related names, under the module name that scripts import; they are in graph/."""
 
 from .base.roles import OpRole
 from .graph.block import Block

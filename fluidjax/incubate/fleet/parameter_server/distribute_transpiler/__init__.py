@@ -204,7 +204,7 @@ class TranspilerOptimizer:
         no_grad_set: Iterable[Any] | None = None,
     ) -> Any:  # fmt: skip
         """The optimizer's minimize. Then fleet.main_program and fleet.startup_program are this
-                process's programs.
+        process's programs.
 
         scopes: for a list of losses, which is refused. Raises FluidTypeError for lists.
         """
