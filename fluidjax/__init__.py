@@ -101,6 +101,7 @@ if _TYPE_CHECKING:  # otherwise imported at the first use
     from . import contrib as contrib
     from . import data_feed_desc as data_feed_desc
     from . import debugger as debugger
+    from . import default_scope_funcs as default_scope_funcs
     from . import dist as dist
     from . import dygraph as dygraph
     from . import evaluator as evaluator
@@ -207,6 +208,7 @@ if not _TYPE_CHECKING:
         "contrib.inferencer": "Inferencer",
         "contrib.trainer": "BeginEpochEvent BeginStepEvent CheckpointConfig EndEpochEvent EndStepEvent Trainer",
         "debugger": "",
+        "default_scope_funcs": "",
         "dist": "",
         "dygraph": "disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
         "evaluator": "",

@@ -25,6 +25,7 @@ from .graph.core_graph import Graph as Graph
 from .graph.core_graph import Node as Node
 from .graph.described import OpDesc as OpDesc
 from .graph.described import VarDesc as _VarDesc
+from .graph.program import Program
 from .ir.desc import ProgramDesc as _ProgramDesc
 from .lod_tensor import LoDTensor as LoDTensor
 from .lod_tensor import LoDTensorArray as LoDTensorArray
@@ -56,6 +57,23 @@ class VarDesc(_VarDesc):
     """A variable's description; also Paddle's name space for variable types:
     ``core.VarDesc.VarType.FP32``.
     """
+
+
+class ProgramDesc(_ProgramDesc):
+    """``ProgramDesc()`` is the description of an empty program, ``ProgramDesc(data)`` the one that
+    serialize_to_string wrote, ``ProgramDesc(desc)`` the value itself.
+
+    Raises ParseError for bytes that hold none, FluidTypeError for anything else.
+    """
+
+    def __new__(cls, source: bytes | _ProgramDesc = _ProgramDesc()) -> _ProgramDesc:  # type: ignore[misc]  # noqa: B008
+        if isinstance(source, bytes):
+            return Program.parse_from_string(source).desc
+        if not isinstance(source, _ProgramDesc):
+            raise FluidTypeError(
+                f"ProgramDesc takes bytes, a program's desc or nothing, not {type(source).__name__}"
+            )
+        return source
 
 
 class AttrType(enum.StrEnum):

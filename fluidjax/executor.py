@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
+from .base.dtypes import name_of, numpy_dtype
 from .base.flags import flag
 from .compiling.cache import CACHE
 from .compiling.compilations import Compilation
@@ -46,7 +47,7 @@ from .ir.edit import OPTIMIZE, role, run_only
 from .loaders.ends import before_reading
 from .loaders.slots.executing import RunsDatasets
 from .loaders.slots.handler import FetchHandler as FetchHandler
-from .lod_tensor import bare_feed
+from .lod_tensor import LoDTensor, bare_feed
 from .lower.step import Step
 from .profiling.events import RECORDER, clock
 from .profiling.timed import timed, whole
@@ -737,6 +738,21 @@ def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[A
         for i in compiled.plan.persistable_fetches:
             fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
     return [shown(v, return_numpy) for v in fetched]
+
+
+def _as_lodtensor(data: Any, place: Any, dtype: Any = None) -> LoDTensor:
+    """A tensor of an array without sequences, or of a number of the dtype given.
+
+    Raises FluidTypeError for a list, and for a number without a dtype.
+    """
+    if isinstance(data, list) or (np.isscalar(data) and dtype is None):
+        raise FluidTypeError(
+            "_as_lodtensor takes an array, or a number and its dtype, not"
+            f" {data!r:.60}; create_lod_tensor makes tensors of lists"
+        )
+    tensor = LoDTensor()
+    tensor.set(np.array([data], numpy_dtype(name_of(dtype))) if np.isscalar(data) else data, place)
+    return tensor
 
 
 __all__ = ["Executor", "as_numpy"]

@@ -5,6 +5,7 @@ those of Paddle 1.8.5.
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from fluidjax.errors import (
     FluidTypeError,
     FluidValueError,
     LoadError,
+    ParseError,
     UnsupportedError,
 )
 from fluidjax.incubate.fleet.collective import Collective, TrainStatus
@@ -64,6 +66,73 @@ def test_constants():
         is fluid.reader.keep_data_loader_order(True)
         is None
     )
+
+
+def test_program_descs_of_the_core(net):
+    main, _ = net
+    empty = fluid.core.ProgramDesc()
+    assert empty == fluid.Program().desc and empty.num_blocks() == 1
+    data = main.desc.serialize_to_string()
+    again = fluid.core.ProgramDesc(data)
+    assert again.serialize_to_string() == data and fluid.core.ProgramDesc(again) == again
+    with pytest.raises(FluidTypeError, match="not Program"):
+        fluid.core.ProgramDesc(main)
+    with pytest.raises(ParseError, match="no Paddle program"):
+        fluid.core.ProgramDesc(b"no program")
+
+
+def test_arrays_and_numbers_become_tensors():
+    make, place = fluid.executor._as_lodtensor, fluid.CPUPlace()
+    for data, dtype, want in (
+        (np.ones((2, 3), "float64"), None, np.ones((2, 3), "float64")),
+        (3, "float32", np.float32([3])),
+        (2.5, fluid.core.VarDesc.VarType.FP64, np.float64([2.5])),
+    ):
+        tensor = make(data, place, dtype)
+        got = np.array(tensor)
+        assert type(tensor) is fluid.LoDTensor and got.dtype == want.dtype and tensor.lod() == []
+        np.testing.assert_array_equal(got, want)
+    for wrong in ([np.ones(2)], 3):
+        with pytest.raises(FluidTypeError, match="takes an array, or a number and its dtype"):
+            make(wrong, place)
+
+
+def test_the_stack_of_scopes():
+    """Each thread has one; what a function leaves in its scope is gone afterwards."""
+    bottom = fluid.default_scope_funcs.get_cur_scope()
+    assert (
+        fluid.default_scope_funcs.get_cur_scope() is bottom
+        and fluid.default_scope_funcs.find_var("a") is None
+    )
+    fluid.default_scope_funcs.var("a").get_tensor().set(np.float32([3]), fluid.CPUPlace())
+    fluid.default_scope_funcs.enter_local_scope()
+    assert fluid.default_scope_funcs.get_cur_scope() is not bottom and np.array(
+        fluid.default_scope_funcs.find_var("a").get_tensor()
+    ) == [3]
+    fluid.default_scope_funcs.var("b")
+    assert fluid.default_scope_funcs.find_var("b") is not None
+    fluid.default_scope_funcs.leave_local_scope()
+    assert (
+        fluid.default_scope_funcs.get_cur_scope() is bottom
+        and fluid.default_scope_funcs.find_var("b") is None
+    )
+
+    def fails():
+        fluid.default_scope_funcs.var("c")
+        raise KeyError("c")
+
+    with pytest.raises(KeyError):
+        fluid.default_scope_funcs.scoped_function(fails)
+    assert (
+        fluid.default_scope_funcs.get_cur_scope() is bottom
+        and fluid.default_scope_funcs.find_var("c") is None
+    )
+    with pytest.raises(FluidValueError, match="enter_local_scope"):
+        fluid.default_scope_funcs.leave_local_scope()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(fluid.default_scope_funcs.get_cur_scope).result() is not bottom
+        assert pool.submit(fluid.default_scope_funcs.find_var, "a").result() is None
+    bottom.erase(["a"])
 
 
 def test_descs_answer_as_the_core_does(net):

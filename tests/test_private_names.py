@@ -33,7 +33,7 @@ FLUIDS = frozenset(
     " _current_expected_place _clone_var_in_block_ _cuda_synchronize _allreduce _broadcast"
     " _c_allreduce _c_broadcast _c_allgather _c_reducescatter _c_sync_calc_stream"
     " _c_sync_comm_stream _append_grad_suffix_ _strip_grad_suffix_ _as_list"
-    " _set_eager_deletion_mode _build_strategy _reset _inference_optimize _copy_param_info_from"
+    " _set_eager_deletion_mode _as_lodtensor _build_strategy _reset _inference_optimize _copy_param_info_from"
     " _copy_dist_param_info_from _slice_ops _is_optimize_op _set_dims _alloc_int _alloc_float"
     " _alloc_double _share_data_with _equals _dygraph_tracer _sync_with_cpp _Scope".split()
 )

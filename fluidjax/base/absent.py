@@ -37,7 +37,6 @@ MODULES: dict[str, str] = {
     **{f"fluid.transpiler.details.{n}": "it is a part of Paddle's own transpiler" for n in ("checkport", "ufind", "vars_distributed")},
     "fluid.graphviz": "it is a part of Paddle's own drawing; use fluid.debugger.draw_block_graphviz",
     "fluid.net_drawer": "in 1.8.5 it raises a TypeError; use fluid.debugger.draw_block_graphviz",
-    "fluid.default_scope_funcs": "a stack of scopes is not supported; use fluid.scope_guard",
     **{f"fluid.proto.{n}":
         "only framework_pb2 of Paddle's protobuf modules is supported" for n in ("data_feed_pb2", "profiler")},
     "fluid.annotations": "it is a tool of Paddle's own sources",

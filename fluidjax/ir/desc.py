@@ -206,6 +206,10 @@ class ProgramDesc:
         at = self.block_of(name, idx)
         return None if at is None else self.blocks[at].vars[name]
 
+    def num_blocks(self) -> int:
+        """How many blocks there are."""
+        return len(self.blocks)
+
     def serialize_to_string(self) -> bytes:
         """The program as Paddle's ProgramDesc protobuf, like Program.serialize_to_string."""
         return serializers[0](self)

@@ -13,7 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ..errors import FluidTypeError, ShapeError, UnsupportedError
+from ..errors import EnforceNotMet, FluidTypeError, ShapeError, UnsupportedError
 from . import integers
 from .broadcast import align
 from .conditions import pairs
@@ -79,7 +79,11 @@ def _divided(x: Any, y: Any) -> Any:
 
 
 def _truncated(x: Any, y: Any) -> Any:
-    """C's division of integers."""
+    """C's division of integers. Raises EnforceNotMet for floats, which 1.8.5 does not divide so."""
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        raise EnforceNotMet(
+            f"op 'elementwise_floordiv' divides integers, not {x.dtype}; write layers.floor(x / y)"
+        )
     return lax.div(*jnp.broadcast_arrays(x, y))
 
 

@@ -109,6 +109,15 @@ def test_division_by_zero_is_told(divide: Any) -> None:
         computed(divide, x, np.array([1, 0], "int64"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_floats_are_no_operands_of_floordiv(dtype: str) -> None:
+    """1.8.5 has no kernel for them, and later Paddles round them in different directions."""
+    x = np.array([0.5, -2.5], dtype)
+    for divide in (lambda x: x // 2, lambda x: layers.elementwise_floordiv(x, x)):
+        with pytest.raises(EnforceNotMet, match=f"divides integers, not {dtype}"):
+            computed(divide, x)
+
+
 def test_floats_are_divided_by_zero() -> None:
     x = np.array([1, -1, 0], "float32")
     np.testing.assert_array_equal(computed(lambda x: x / 0.0, x), [np.inf, -np.inf, np.nan])
