@@ -30,7 +30,7 @@ backward clip compiler contrib contrib.decoder contrib.decoder.beam_search_decod
 debugger contrib.layers.metric_op contrib.extend_optimizer contrib.extend_optimizer.extend_optimizer_with_weight_decay
 contrib.memory_usage_calc contrib.model_stat contrib.op_frequence contrib.mixed_precision contrib.mixed_precision.decorator
 contrib.mixed_precision.fp16_lists contrib.mixed_precision.fp16_utils average profiler install_check wrapped_decorator
-core data data_feed_desc data_feeder dataloader evaluator executor framework initializer input io layer_helper
+core data data_feed_desc data_feeder dataloader default_scope_funcs evaluator executor framework initializer input io layer_helper
 layer_helper_base layers layers.control_flow layers.device layers.distributions layers.io layers.learning_rate_scheduler layers.loss
 layers.detection layers.metric_op layers.nn layers.ops layers.rnn layers.sequence_lod layers.tensor layers.utils lod_tensor metrics nets
 optimizer parallel_executor param_attr reader regularizer transpiler transpiler.collective

@@ -70,6 +70,7 @@ NAMES: dict[str, str] = {
         " parameter_server.distribute_transpiler"
     ),
     "kNewGradSuffix": "is not supported; gradients that are summed are called NAME@RENAME@block0@K",
+    "ProgramDescTracer": "is of dynamic mode, which is not supported; build static programs",
     "has_infer_inplace": "is not supported: XLA decides what is computed in place",
     "create_param": "does not exist in Fluid either; use fluid.layers.create_parameter",
     "expand_dims": "does not exist in Fluid either; use fluid.layers.unsqueeze",
