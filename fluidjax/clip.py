@@ -101,7 +101,7 @@ class GradientClipBase:
             )
         self._need_clip_func = need_clip
 
-    def _wants(self, param: Parameter) -> bool:
+    def _is_clipped(self, param: Parameter) -> bool:
         wanted = self._need_clip_func is None or bool(self._need_clip_func(param))
         return wanted and getattr(param, "need_clip", True)
 
@@ -120,7 +120,7 @@ class GradientClipBase:
         result: list[Pair] = []
         with name_scope("gradient_clip"):
             for param, grad in params_grads:
-                if self._wants(param):
+                if self._is_clipped(param):
                     with param.block.program._optimized_guard([param, grad]):
                         grad = self._clipped(grad)
                 result.append((param, grad))
@@ -209,7 +209,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
         return layers.fill_constant(shape=[1], dtype=dtype, value=self.clip_norm)
 
     def _static_clip(self, params_grads: list[tuple[Parameter, Variable]]) -> list[Pair]:
-        chosen = [(p, g) for p, g in params_grads if self._wants(p)]
+        chosen = [(p, g) for p, g in params_grads if self._is_clipped(p)]
         if not chosen:
             return list(params_grads)
         result: list[Pair] = []

@@ -146,7 +146,7 @@ class Executor(RunsDatasets):
         self._records: WeakKeyDictionary[Program, _Record] = WeakKeyDictionary()
         self._closed = False
         self._making = threading.RLock()  # held while a step is compiled
-        self._settle()
+        self._find_devices()
 
     def run(
         self,
@@ -197,7 +197,7 @@ class Executor(RunsDatasets):
             compiled, made, buffers = known
             values: Any = feed
             if not (return_numpy and fetches):
-                values = {n: _own(v) for n, v in values.items()}
+                values = {n: _private_copy(v) for n, v in values.items()}
             fetched = self._call_again(program, compiled, made, buffers, values)
             if fetched is not None:
                 return _shown(compiled, fetched, return_numpy)
@@ -209,9 +209,9 @@ class Executor(RunsDatasets):
         if not (return_numpy and fetches):
             # No caller waits for the results, so the step may still read a fed array after the
             # caller has refilled it.
-            values = jax.tree.map(_own, values)
+            values = jax.tree.map(_private_copy, values)
         fetched = self._call(bound, compiled, values, return_numpy)
-        self._began(bound)
+        self._load_served_tables(bound)
         some, along = bound.ranks.fed(feed), compiled.plan.joined_along
         merged = bound.ranks.merge(fetched, return_merged, some, along)
         return _shown(compiled, merged, return_numpy)
@@ -327,7 +327,7 @@ class Executor(RunsDatasets):
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
+    def _find_devices(self) -> None:
         """Find the devices. Executables for other devices are dropped; the numbers of steps are
         kept.
         """
@@ -429,7 +429,7 @@ class Executor(RunsDatasets):
         compiled.fit(values)
         return bound, compiled, values
 
-    def _began(self, bound: _Bound) -> None:
+    def _load_served_tables(self, bound: _Bound) -> None:
         """A trainer has run the job's first program: load tables of pservers."""
         job = current_job()
         if bound.this.begins is not None and job is not None and (loaded := job.loaded()):
@@ -562,7 +562,7 @@ class Executor(RunsDatasets):
 
             join_job_of(this.program)
         if self._settled != starts():
-            self._settle()
+            self._find_devices()
         joined = self._several or (info.pserver_plan is not None and current_job() is not None)
         return self._in_job(this) if joined else this
 
@@ -717,7 +717,7 @@ def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True)
     return to_numpy(var.get_tensor()) if return_numpy else var.get_tensor()
 
 
-def _own(value: Any) -> Any:
+def _private_copy(value: Any) -> Any:
     """A copy of a fed array, which the caller cannot change."""
     return value.copy() if isinstance(value, np.ndarray) else value
 

@@ -148,7 +148,7 @@ class Differentiation:
             if any_kept:
                 self.grad_to_var.update(grad_to_var)
         if self.order > 1:
-            self._name_again(block, start, found)
+            self._rename_taken(block, start, found)
         summed = add_up([*start, *found], block.idx)
         found = drop_unwanted(summed[len(start) :], no_grad)
         known = {n for op in path for n in (*op.reads, *op.writes)} | there | (reached or set())
@@ -181,7 +181,7 @@ class Differentiation:
         self.program._rollback()
         return found
 
-    def _name_again(self, block: Block, start: Sequence[Draft], drafts: Sequence[Draft]) -> None:
+    def _rename_taken(self, block: Block, start: Sequence[Draft], drafts: Sequence[Draft]) -> None:
         """Rename gradients whose names an earlier call has taken to ``grad/grad/x@GRAD``; the
         gradients that the call begins with get other names.
         """
@@ -233,7 +233,7 @@ class Differentiation:
                     found,
                 )
             if self._has_use(block, d, there, recurring):
-                for zeros in self._settled(block, d, there) if straight else ():
+                for zeros in self._zero_fills(block, d, there) if straight else ():
                     self._append_draft(block, zeros, there, found)
                 self._append_draft(block, d, there, found)
 
@@ -251,7 +251,7 @@ class Differentiation:
                     found[of] = block.vars[name]
         self._append_op(block, d)
 
-    def _settled(self, block: Block, d: Draft, there: Set[str]) -> list[Draft]:
+    def _zero_fills(self, block: Block, d: Draft, there: Set[str]) -> list[Draft]:
         """Ops that make zeros for gradients that a draft needs and nothing computes.
 
         As in Paddle, a slot for one gradient may name a gradient that does not exist, unless the

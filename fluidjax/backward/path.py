@@ -70,7 +70,7 @@ def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]
         else:
             _warn_of_lost(ops[i], reached if inputs else None)
             if ops[i].type.startswith("jax.") and ops[i].type not in _FLAT:
-                moving = _moving(block, ops, no_grad) if moving is None else moving
+                moving = _differentiable_names(block, ops, no_grad) if moving is None else moving
                 _refuse_lost(ops[i], moving - no_grad)
             relevant[i] = False
     path = [op for op, keep in zip(ops, relevant, strict=True) if keep]
@@ -95,7 +95,7 @@ def _warn_of_lost(op: OpDesc, reached: set[str] | None) -> None:
         )
 
 
-def _moving(block: Block, ops: Sequence[OpDesc], no_grad: set[str]) -> set[str]:
+def _differentiable_names(block: Block, ops: Sequence[OpDesc], no_grad: set[str]) -> set[str]:
     """The variables that may have a gradient and that no op computes, and all that depend on
     them.
     """

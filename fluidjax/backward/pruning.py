@@ -41,7 +41,7 @@ def drop_unconnected(drafts: list[Draft], known: Set[str], wanted: Set[str]) -> 
     ops. Drafts that lead to the gradient of a variable of `wanted` are kept too; Paddle drops them.
     """
     readers, inputs, outputs = _graph(drafts)
-    parts = [_only_from(head, readers, inputs, outputs) for head in _heads(drafts, known)]
+    parts = [_dependents_of(head, readers, inputs, outputs) for head in _heads(drafts, known)]
     gone = set().union(*parts)
     if len(gone) < len(drafts):
         asked = {
@@ -84,7 +84,7 @@ def _heads(drafts: Sequence[Draft], known: Set[str]) -> list[int]:
     return found
 
 
-def _only_from(
+def _dependents_of(
     head: int,
     readers: dict[Version, list[int]],
     inputs: list[list[Version]],

@@ -156,7 +156,7 @@ def drafts(block: Block, path: Sequence[OpDesc], plan: Plan, gradients: Gradient
                 and not block._var_recursive(name).persistable
             ):
                 renamed.setdefault(name, f"{name}{SUFFIX}{number}")
-        again = [_again(op) for op in ops if any(n in renamed for n in op.writes)]
+        again = [_recomputing_draft(op) for op in ops if any(n in renamed for n in op.writes)]
         made = [d for op in reversed(ops) for d in gradients(op)]
         for draft in (*again, *made):
             _rename(draft, renamed)
@@ -164,7 +164,7 @@ def drafts(block: Block, path: Sequence[OpDesc], plan: Plan, gradients: Gradient
     return found + [d for op in reversed(path[:end]) for d in gradients(op)]
 
 
-def _again(op: OpDesc) -> Draft:
+def _recomputing_draft(op: OpDesc) -> Draft:
     ins, outs = (
         {s: list(names) for s, names in slots.items()} for slots in (op.inputs, op.outputs)
     )

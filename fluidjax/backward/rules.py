@@ -113,24 +113,24 @@ def _drafts(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draf
             f" {definition.write_grad.advice}"
         )
     if definition.write_grad is not None:
-        return [_written(made) for made in definition.write_grad(names.op, names)]
+        return [_draft_of(made) for made in definition.write_grad(names.op, names)]
     if definition.reuse:
-        return [d for reuse in definition.reuse for d in _reused(reuse, names, attrs)]
+        return [d for reuse in definition.reuse for d in _reused_ops(reuse, names, attrs)]
     if definition.grad is not None and (
-        definition.forward is None or not _short(definition.grad, names)
+        definition.forward is None or not _is_insufficient(definition.grad, names)
     ):
-        return [_own(definition.grad, names, attrs)]
-    return _further(definition, names, attrs)
+        return [_declared_gradient(definition.grad, names, attrs)]
+    return _gradient_by_vjp(definition, names, attrs)
 
 
-def _written(made: GradOp) -> Draft:
+def _draft_of(made: GradOp) -> Draft:
     ins, outs = (
         {slot: list(names) for slot, names in slots.items()} for slots in (made.ins, made.outs)
     )
     return Draft(made.type, ins, outs, dict(made.attrs))
 
 
-def _own(graddef: GradDef, names: Names, attrs: dict[str, Any]) -> Draft:
+def _declared_gradient(graddef: GradDef, names: Names, attrs: dict[str, Any]) -> Draft:
     later = SLOTS.get(names.op.type, ())
     ins = {
         slot: found
@@ -143,7 +143,7 @@ def _own(graddef: GradDef, names: Names, attrs: dict[str, Any]) -> Draft:
     )
 
 
-def _short(graddef: GradDef, names: Names) -> bool:
+def _is_insufficient(graddef: GradDef, names: Names) -> bool:
     """Whether Paddle's gradient of a gradient op would be wrong here, because it lacks a value,
     leaves out a gradient or cannot broadcast.
 
@@ -164,7 +164,7 @@ def _flows(origin: str, op: OpDesc) -> bool:
     return any(s.name + GRAD == origin for s in lookup(op.type).outputs)
 
 
-def _further(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
+def _gradient_by_vjp(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
     """The gradient of a gradient op by jax.vjp of the gradient op, or of its definition by jax.vjp.
     The latter takes inputs of the forward op, whose names the forward op gives.
     """
@@ -181,10 +181,10 @@ def _further(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Dra
     # a gradient that nothing computes is zero
     uncomputed = [s for s, held in names.op.inputs.items() if not any(map(names.declared, held))]
     names.op = replace(names.op, inputs=names.op.inputs.without(*uncomputed))
-    return [_own(graddef, names, attrs)]
+    return [_declared_gradient(graddef, names, attrs)]
 
 
-def _reused(reuse: Reuse, names: Names, attrs: dict[str, Any]) -> list[Draft]:
+def _reused_ops(reuse: Reuse, names: Names, attrs: dict[str, Any]) -> list[Draft]:
     full = {**lookup(reuse.type).defaults, **FrozenMap(reuse.attrs(attrs))}
     ins = {slot: names.taken(origin) for slot, origin in reuse.ins.items()}
     outs: dict[str, list[str]] = {}

@@ -129,7 +129,7 @@ class AutoCheckpoint:
         self._hold()
         self._steps += 1
         due = self._every_steps is not None and self._steps % self._every_steps == 0
-        by_time, ends = self._asked()
+        by_time, ends = self._agreed_requests()
         if due or by_time or (ends and self._saved_at < self._steps):
             self._checkpoint.save(**self._of, step=self._steps, trainer_args=trainer_args)
             self._saved_at, self._saved = self._steps, time.monotonic()
@@ -137,7 +137,7 @@ class AutoCheckpoint:
             self._end()
         return self._saved_at == self._steps
 
-    def _asked(self) -> tuple[bool, bool]:
+    def _agreed_requests(self) -> tuple[bool, bool]:
         """Whether a checkpoint is due by time, and whether the job shall end; the answers are the
         same in every trainer.
         """

@@ -27,8 +27,8 @@ def recurrent(m: Importer, n: Node) -> None:
     size = r.shape[1]
     bias = m.known(n, 3, "bias")[0] if n.has(3) else np.zeros(2 * gates * size, w.dtype)
     x, back, step = m.var(n.inputs[0]), direction == "reverse", _Ops(m, y)
-    there = _there(step, n) if n.has(4) else None
-    first = [_first(step, n, 5 + i, size) for i in range(states)]
+    there = _step_mask(step, n) if n.has(4) else None
+    first = [_initial_state(step, n, 5 + i, size) for i in range(states)]
     peep = m.known(n, 7, "peephole")[0] if n.has(7) else None
     fed = [x] if there is None else [x, m.var(there)]
     fed = [reverse(v, [0]) for v in fed] if back else fed
@@ -60,16 +60,16 @@ def recurrent(m: Importer, n: Node) -> None:
         for value in (shown, *kept):
             rnn.step_output(m.var(value))
     every, *each = rnn()
-    if _asked(n, 0):
+    if _has_output(n, 0):
         rows = reverse(every, [0]) if back else every
         _unsqueeze(m, rows.name, n.outputs[0], 1)
     for i, value in enumerate(each):
-        if _asked(n, 1 + i):
+        if _has_output(n, 1 + i):
             ends = {"axes": [0], "starts": [-1], "ends": [2**31 - 1]}
             m.op("slice", {"Input": value.name}, {"Out": n.outputs[1 + i]}, **ends)
 
 
-def _asked(n: Node, i: int) -> bool:
+def _has_output(n: Node, i: int) -> bool:
     return i < len(n.outputs) and bool(n.outputs[i])
 
 
@@ -107,7 +107,7 @@ def _sizes(s: _Ops, x: str, first: int) -> str:
     return s.op("slice", Input=sizes, attrs={"axes": [0], "starts": [first], "ends": [first + 1]})
 
 
-def _there(s: _Ops, n: Node) -> str:
+def _step_mask(s: _Ops, n: Node) -> str:
     """[time, sequences, 1]: whether a step is within the sequence."""
     x = n.inputs[0]
     ones = s.op("fill_constant", ShapeTensor=_sizes(s, x, 0), attrs={"value": 1.0, "dtype": 2, "shape": []})  # fmt: skip
@@ -120,7 +120,7 @@ def _there(s: _Ops, n: Node) -> str:
     return s.op("less_than", X=times, Y=lengths)
 
 
-def _first(s: _Ops, n: Node, i: int, size: int) -> str:
+def _initial_state(s: _Ops, n: Node, i: int, size: int) -> str:
     """[sequences, size]: a state before the first step."""
     if n.has(i):
         out = s.m.new(f"{s.wish}.first")

@@ -68,10 +68,14 @@ def bucketed(
         for n, v in feed.items()
         if n in fill and isinstance(v, np.ndarray) and v.ndim and v.shape[0] in counts
     }
-    return {**feed, **found, **{n: _rows(v, _each(counts, v.shape[0])) for n, v in beside.items()}}
+    return {
+        **feed,
+        **found,
+        **{n: _rows(v, _row_key(counts, v.shape[0])) for n, v in beside.items()},
+    }
 
 
-def _each(counts: Mapping[int, int], count: int) -> Hashable:
+def _row_key(counts: Mapping[int, int], count: int) -> Hashable:
     """The key of values with a row for each of so many sequences."""
     return "batch", counts[count]
 
@@ -87,7 +91,7 @@ def _filled(value: Ragged, counts: Mapping[int, int]) -> Ragged:
     """The value with empty sequences behind the last, up to a bucket."""
     count = value.offsets[0].shape[0] - 1
     offsets = tuple(filled_level(level, bucket(level.shape[0] - 1)) for level in value.offsets)
-    return replace(value, offsets=offsets, each=_each(counts, count), alive=np.int32(count))
+    return replace(value, offsets=offsets, each=_row_key(counts, count), alive=np.int32(count))
 
 
 def _inner(value: Ragged) -> Ragged:
@@ -162,11 +166,11 @@ def _ragged(
         tuple(max(bucket(n), long) for n in longest),
         key,
         padded=True,
-        most=_most(offsets),
+        most=_rows_bucket(offsets),
     )
 
 
-def _most(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...] | None:
+def _rows_bucket(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...] | None:
     """For several levels, a bucket for the rows of a sequence of each level; None for one level,
     for which `longest` has it.
     """
@@ -214,7 +218,7 @@ class StepTensor(LoDTensor):
 
 def _true_levels(value: Ragged) -> Lod:
     """The offsets without padding: each level gives the number of sequences of the next."""
-    if _shows_nothing(value):
+    if _has_number_for_no_rows(value):
         return ((0, 1),)
     found: list[tuple[int, ...]] = []
     for level in value.offsets:
@@ -230,14 +234,14 @@ def _true_levels(value: Ragged) -> Lod:
     return tuple(found)
 
 
-def _shows_nothing(value: Ragged) -> bool:
+def _has_number_for_no_rows(value: Ragged) -> bool:
     """Whether the value has no rows and its op gives a number in their place."""
     return value.nothing is not None and not int(value.count)
 
 
 def true_rows(value: Ragged) -> np.ndarray:
     """The rows without padding, on the host, a copy."""
-    if _shows_nothing(value):
+    if _has_number_for_no_rows(value):
         return np.full((1, 1), value.nothing, value.dtype)
     return np.array(value.rows)[: int(value.count)].copy()
 

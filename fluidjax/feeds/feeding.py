@@ -185,7 +185,7 @@ class FeedRule:
         kind = np.dtype(got).kind
         if kind in "OUST" and values is not None:
             raise FeedError(
-                f"feed {self.name!r} holds {_odd(values)}, but the program declares"
+                f"feed {self.name!r} holds {_described(values)}, but the program declares"
                 f" {self.dtype.name} {list(self.shape)}"
             )
         raise FeedError(
@@ -259,7 +259,7 @@ def _has_dtype(value: Any) -> bool:
     return isinstance(value, np.ndarray | jax.Array) or hasattr(value, "__array__")
 
 
-def _odd(values: Any) -> str:
+def _described(values: Any) -> str:
     """A description of an array that holds no numbers, for a message."""
     found = next(
         (

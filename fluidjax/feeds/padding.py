@@ -76,12 +76,14 @@ class BatchSizes:
             return min((n for n in self._named if n >= count), default=count)
         # other threads may add sizes
         near = [n for n in list(self._learnt) if count <= n <= ROOM * count]
-        found = min(near) if near else count if len(self._learnt) < AS_THEY_ARE else _up(count)
+        found = (
+            min(near) if near else count if len(self._learnt) < AS_THEY_ARE else _rounded_up(count)
+        )
         self._learnt.add(found)
         return found
 
 
-def _up(count: int) -> int:
+def _rounded_up(count: int) -> int:
     """The smallest of 1, 2, 3, 4, 6, 8, 12, ... that is at least `count`."""
     return count if count < 4 else bucket(2 * count) // 2
 

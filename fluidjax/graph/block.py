@@ -316,7 +316,7 @@ class Block:
         given = {
             s: names
             for s, names in desc.inputs.items()
-            if names and s not in own and not self._kernels_own(names)
+            if names and s not in own and not self._is_kernel_state(names)
         }
         specs = {slot: self._specs(definition, slot, names) for slot, names in given.items()}
         for n in desc.writes:
@@ -335,7 +335,7 @@ class Block:
                 )
             for name, one in zip(desc.outputs.get(slot, ()), many, strict=False):
                 if one is not None and name != EMPTY:
-                    self._settle(self._var_recursive(name), one)
+                    self._store_type(self._var_recursive(name), one)
         self._pass_lod(definition, desc, specs, inferred)
 
     def _pass_kind(self, desc: OpDesc) -> None:
@@ -396,13 +396,13 @@ class Block:
             specs.append(Spec(shape, desc.dtype))
         return tuple(specs) if slot in definition.many_inputs else specs[0]
 
-    def _kernels_own(self, names: Sequence[str]) -> bool:
+    def _is_kernel_state(self, names: Sequence[str]) -> bool:
         """Whether these variables hold the internal state of a Paddle kernel (such as a
         cudnn_lstm's Cache).
         """
         return all(n != EMPTY and self._var_recursive(n).plain.kind == "RAW" for n in names)
 
-    def _settle(self, var: Variable, spec: Spec) -> None:
+    def _store_type(self, var: Variable, spec: Spec) -> None:
         """Store the inferred type in the variable; a persistable variable keeps its declared
         type.
         """

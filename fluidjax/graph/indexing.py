@@ -57,7 +57,7 @@ class Indexed(Operators[V]):
 
 def _getitem(var: Any, item: Any) -> Any:
     parts = _Parts()
-    for axis, part in enumerate(_one_each(var, item)):
+    for axis, part in enumerate(_expanded_ellipsis(var, item)):
         if isinstance(part, np.ndarray) and part.ndim == 0 and part.dtype.kind in "iu":
             part = int(part)
         if isinstance(part, slice):
@@ -72,7 +72,7 @@ def _getitem(var: Any, item: Any) -> Any:
     )
 
 
-def _one_each(var: Any, item: Any) -> list[Any]:
+def _expanded_ellipsis(var: Any, item: Any) -> list[Any]:
     """The parts of an index, with full slices in place of an ellipsis."""
     items = list(item) if isinstance(item, tuple) else [item]
     dots = [at for at, part in enumerate(items) if part is Ellipsis]

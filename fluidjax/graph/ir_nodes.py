@@ -86,12 +86,12 @@ class IrNode:
     @property
     def inputs(self) -> list[Any]:
         """The nodes with a link to it."""
-        return [_beside(self)(n) for n in self.node.inputs]
+        return [_neighbour_types(self)(n) for n in self.node.inputs]
 
     @property
     def outputs(self) -> list[Any]:
         """The nodes that it links to."""
-        return [_beside(self)(n) for n in self.node.outputs]
+        return [_neighbour_types(self)(n) for n in self.node.outputs]
 
 
 class IrVarNode(IrNode):
@@ -159,7 +159,7 @@ class IrOpNode(IrNode):
         self.op()._set_attr(name, val)
 
 
-def _beside(node: IrNode) -> Callable[[Node], IrNode]:
+def _neighbour_types(node: IrNode) -> Callable[[Node], IrNode]:
     """The types of a node's neighbours."""
     return (
         IrOpNode

@@ -102,7 +102,7 @@ def rename(desc: ProgramDesc, mapping: Mapping[str, str], top: bool = False) -> 
 
     def renamed(block: BlockDesc) -> BlockDesc:
         mapping = (
-            {n: new for n, new in everywhere.items() if n not in _own(desc, block)}
+            {n: new for n, new in everywhere.items() if n not in _declared_names(desc, block)}
             if top
             else everywhere
         )
@@ -121,7 +121,7 @@ def rename(desc: ProgramDesc, mapping: Mapping[str, str], top: bool = False) -> 
     return map_blocks(desc, renamed)
 
 
-def _own(desc: ProgramDesc, block: BlockDesc) -> set[str]:
+def _declared_names(desc: ProgramDesc, block: BlockDesc) -> set[str]:
     """The names that a block, and the blocks around it below block 0, declare."""
     found: set[str] = set()
     for _ in desc.blocks:  # so that circular parents end the loop

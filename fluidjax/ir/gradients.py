@@ -78,7 +78,7 @@ class Gradients:
         self._forward = self._forward_ops({op.type for op in desc.blocks[0].ops})
         differentiated = {forward.type for forward in self._forward.values()}
         for at, op in enumerate(desc.blocks[0].ops if differentiated else ()):
-            self._see(at, op, op.type in differentiated)
+            self._record(at, op, op.type in differentiated)
 
     def _forward_ops(self, types: Iterable[str]) -> dict[str, Any]:
         """The forward types of the gradient ops among `types` (first derivatives of ops that
@@ -96,7 +96,7 @@ class Gradients:
                 found[kind] = definition
         return found
 
-    def _see(self, at: int, op: OpDesc, differentiated: bool) -> None:
+    def _record(self, at: int, op: OpDesc, differentiated: bool) -> None:
         if op.type in self._forward:
             self._gradient(at, op, self._forward[op.type])
         for names in op.outputs.values():

@@ -351,7 +351,7 @@ def _attr(message: Any, blocks: int, where: str) -> Any:
     return _value(kind, value, blocks, where)
 
 
-def _held(message: Any, where: str) -> Any:
+def _scalar_value(message: Any, where: str) -> Any:
     """The value of a Scalar."""
     try:
         kind = wire.Scalar.Type.Name(message.type)
@@ -367,7 +367,7 @@ def _held(message: Any, where: str) -> Any:
 
 def _value(kind: str, value: Any, blocks: int, where: str) -> Any:
     if kind == "SCALAR":
-        return _held(value, where)
+        return _scalar_value(value, where)
     if kind == "STRING":
         return _decoded(value)
     if kind == "LONG":

@@ -43,7 +43,7 @@ Source = Callable[[], Iterable[Any]]
 Feed = dict[str, Any]
 
 
-def _given(reader: Source) -> Iterator[Any]:
+def _user_items(reader: Source) -> Iterator[Any]:
     """The items of a user's reader. Raises ReaderError with the reader's error as its cause."""
     try:
         yield from reader()
@@ -136,7 +136,7 @@ class GeneratorLoader(OwnIteration, Positioned):
 
         def feeds() -> Iterator[Feed]:
             rules = self._rules()
-            for samples in _given(reader):
+            for samples in _user_items(reader):
                 feed = stacked(rules, samples)
                 yield {rule.name: rule(feed[rule.name]) for rule in rules}
 
@@ -149,7 +149,7 @@ class GeneratorLoader(OwnIteration, Positioned):
 
         def feeds() -> Iterator[Feed]:
             rules = self._rules()
-            for arrays in _given(reader):
+            for arrays in _user_items(reader):
                 yield _checked_batch(rules, arrays)
 
         return self._set(feeds, reader, places)
@@ -230,7 +230,7 @@ class GeneratorLoader(OwnIteration, Positioned):
         """Groups of a feed for each place, on its device; the first `skip` are left out."""
         devices = [place.device() for place in self._places]
         group: list[Feed] = []
-        for feed in _after(skip * len(devices), source):
+        for feed in _skipping(skip * len(devices), source):
             group.append(self._put(feed, devices[len(group)]))
             if len(group) == len(devices):
                 yield self._shown(group)
@@ -272,7 +272,7 @@ class GeneratorLoader(OwnIteration, Positioned):
         source = self._ready()
         self._pass = now = self._begin()
         self._running = self._ahead(
-            now, (self._put(feed, None) for feed in _after(now.skip, source))
+            now, (self._put(feed, None) for feed in _skipping(now.skip, source))
         )
 
     def reset(self) -> None:
@@ -326,7 +326,7 @@ class GeneratorLoader(OwnIteration, Positioned):
         return feed
 
 
-def _after(count: int, source: Source) -> Iterator[Any]:
+def _skipping(count: int, source: Source) -> Iterator[Any]:
     """The items of a source after the first `skip`. The source is called at the first access."""
     yield from islice(source(), count, None)
 

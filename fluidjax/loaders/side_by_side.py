@@ -24,7 +24,7 @@ def in_turn(readers: Sequence[Reader], fair: bool) -> Iterator[Any]:
         running = list(workers)
         while running:
             for worker in list(running) if fair else ready(running):
-                more, sample = _taken(worker)
+                more, sample = _next_sample(worker)
                 if more:
                     yield _listed(sample) if fair else sample
                 else:
@@ -33,7 +33,7 @@ def in_turn(readers: Sequence[Reader], fair: bool) -> Iterator[Any]:
         close_all(workers)
 
 
-def _taken(worker: Worker) -> tuple[bool, Any]:
+def _next_sample(worker: Worker) -> tuple[bool, Any]:
     """The next sample of a reader. Raises FluidValueError (Paddle raises a ValueError) with the
     reader's error as its cause.
     """

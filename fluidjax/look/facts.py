@@ -67,14 +67,14 @@ class Facts:
             if len(shape) != 4:
                 found.append("")
                 continue
-            part[out] = part.get(source, Fraction(1)) * _shrinks(op)
+            part[out] = part.get(source, Fraction(1)) * _size_ratio(op)
             known, size = min(shape[2:]) > 0, part[out]
             text = "×".join(map(str, shape[2:])) if known else str(size)
             found.append("" if text == "1" else text)
         return found
 
 
-def _shrinks(op: OpDesc) -> Fraction:
+def _size_ratio(op: OpDesc) -> Fraction:
     """The ratio of the pictures' sizes to the input's."""
     strides = op.attrs.get("strides")
     stride = strides[0] if isinstance(strides, tuple) and strides else 1

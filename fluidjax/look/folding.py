@@ -60,7 +60,7 @@ def edges(desc: ProgramDesc, at: int = 0) -> list[Edge]:
     return found
 
 
-def _given(facts: Facts) -> list[Edge]:
+def _with_feeds(facts: Facts) -> list[Edge]:
     """Feeds as outputs of an op before all others, because a feed may also skip a part."""
     ops = facts.block.ops
     written = {n for op in ops for n in op.writes}
@@ -79,7 +79,7 @@ def _folded(facts: Facts, edges: Sequence[Edge]) -> tuple[Group, ...]:
     for i, op in enumerate(ops):
         sections.setdefault(_ENDS.get(op.type) or section_of(op), []).append(i)
     namer = Namer(facts.labels, facts.scales)
-    structure = Structure(facts.labels, [*edges, *_given(facts)])
+    structure = Structure(facts.labels, [*edges, *_with_feeds(facts)])
     made: list[Group] = []
     forward: Group | None = None
     for name, members in sorted(sections.items(), key=lambda item: _place(item[0], item[1])):

@@ -64,14 +64,14 @@ def _by_layers(count: int, edges: Sequence[tuple[int, int]]) -> Geometry:
     where = arranged(count, edges)
     widest = max([1, *where.widths])
     boxes = tuple(
-        _at(where, widest, layer, place)
+        _center(where, widest, layer, place)
         for layer, place in zip(where.layer, where.place, strict=True)
     )
     paths = {pair: _bends(where, widest, pair) for pair in edges}
     return Geometry(ROOM * widest, ROW * max(1, len(where.widths)) + 8, boxes, paths, "own")
 
 
-def _at(where: Layout, widest: int, layer: int, place: int) -> Point:
+def _center(where: Layout, widest: int, layer: int, place: int) -> Point:
     """The middle of a place; layers are centred on the widest."""
     return ROOM * (place + 0.5 + (widest - where.widths[layer]) / 2), ROW * layer + 8 + BOX / 2
 
@@ -79,12 +79,12 @@ def _at(where: Layout, widest: int, layer: int, place: int) -> Point:
 def _bends(where: Layout, widest: int, pair: tuple[int, int]) -> tuple[Point, ...]:
     """The points of an arrow, which has places of its own in the layers between its ends."""
     top, end = min(pair), max(pair)
-    stops = [_at(where, widest, where.layer[top], where.place[top])]
+    stops = [_center(where, widest, where.layer[top], where.place[top])]
     stops += [
-        _at(where, widest, where.layer[top] + 1 + k, place)
+        _center(where, widest, where.layer[top] + 1 + k, place)
         for k, place in enumerate(where.bends[top, end])
     ]
-    stops.append(_at(where, widest, where.layer[end], where.place[end]))
+    stops.append(_center(where, widest, where.layer[end], where.place[end]))
     found = [(stops[0][0], stops[0][1] + BOX / 2)]
     for (x0, y0), (x1, y1) in itertools.pairwise(stops):
         middle, foot = (y0 + y1) / 2, y1 - (BOX / 2 if (x1, y1) == stops[-1] else 0)
@@ -148,10 +148,13 @@ def _read(text: str, count: int) -> Geometry:
             case ["edge", tail, head, n, *numbers]:
                 xs, ys = numbers[: 2 * int(n) : 2], numbers[1 : 2 * int(n) : 2]
                 made = tuple(map(point, xs, ys))
-                paths[int(tail), int(head)] = (*made[:-1], _onto(made[-1], boxes[int(head)]))
+                paths[int(tail), int(head)] = (
+                    *made[:-1],
+                    _extended_to_box(made[-1], boxes[int(head)]),
+                )
     return Geometry(width + 16, height + 16, tuple(boxes), paths, "graphviz")
 
 
-def _onto(end: Point, box: Point) -> Point:
+def _extended_to_box(end: Point, box: Point) -> Point:
     """Extend a curve to the box; graphviz ends it at the head of its own arrow."""
     return end[0], box[1] + (BOX / 2 if end[1] > box[1] else -BOX / 2)

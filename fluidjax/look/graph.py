@@ -105,7 +105,9 @@ def graph(desc: ProgramDesc, title: str = "graph", engine: str = "own") -> Graph
     return Graph(title, drawing.svg(top), text, desc, inner, drawing.geometry[0].engine)
 
 
-def _between(parts: Sequence[Group], edges: Sequence[Edge]) -> dict[tuple[int, int], list[str]]:
+def _crossing_names(
+    parts: Sequence[Group], edges: Sequence[Edge]
+) -> dict[tuple[int, int], list[str]]:
     """The names that pass from one part of a group to another, by the numbers of the parts."""
     part = {op: i for i, p in enumerate(parts) for op in p.ops}
     found: dict[tuple[int, int], list[str]] = {}
@@ -164,7 +166,7 @@ class _Drawing:
     def _number(self, group: Group, known: Sequence[Edge]) -> None:
         self.numbers[id(group)] = len(self.numbers)
         self.groups.append(group)
-        self.between.append(_between(_inside(group), known))
+        self.between.append(_crossing_names(_inside(group), known))
         for part in _inside(group):
             if part.parts:
                 members = set(part.ops)
@@ -185,7 +187,7 @@ class _Drawing:
             for i, at in enumerate(geometry.boxes):
                 there = [p for p in self.short[number] if p[end] == i]
                 if there:
-                    parts.append(_stub(at, way, [inside[p[1 - end]].name for p in there]))
+                    parts.append(_arrow_end(at, way, [inside[p[1 - end]].name for p in there]))
         parts += map(self._box, inside, geometry.boxes)
         title = f"{group.name}: {count(len(group.ops), 'op')}"
         return drawn(geometry.width, geometry.height, title, "".join(parts))
@@ -270,7 +272,7 @@ def _arrow(path: Sequence[Point], names: list[str], back: bool) -> str:
     )
 
 
-def _stub(at: Point, way: str, names: list[str]) -> str:
+def _arrow_end(at: Point, way: str, names: list[str]) -> str:
     """The end of an arrow that is not drawn: below the box that it leaves, above the one that it
     reaches.
     """

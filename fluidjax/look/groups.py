@@ -52,7 +52,7 @@ def fitted(parts: Sequence[Group], kind: str = "series") -> tuple[Group, ...]:
     total = sum(len(g.ops) for g in shown if g.opens)
     while True:
         few = len(shown) < FEWEST and kind != "run"
-        able = [g for g in shown if len(g.parts) > 1 and (few or _gives_way(g, total))]
+        able = [g for g in shown if len(g.parts) > 1 and (few or _is_replaceable(g, total))]
         # first the parts without a name of their own, the largest first
         for g in sorted(able, key=lambda g: (not g.opens, -len(g.ops))):
             if len(shown) - 1 + len(g.parts) <= MOST or len(shown) == 1:
@@ -66,7 +66,7 @@ def fitted(parts: Sequence[Group], kind: str = "series") -> tuple[Group, ...]:
     )
 
 
-def _gives_way(group: Group, total: int) -> bool:
+def _is_replaceable(group: Group, total: int) -> bool:
     return group.opens and len(group.ops) * LARGE > total
 
 

@@ -178,7 +178,7 @@ class Namer:
         if len(parts) == 1 and not known:
             return parts[0]
         loop = next((self.labels[op] for op in group.ops if self.labels[op] in LOOPS), "")
-        name = known or loop or (self._about(group.ops) if self._light(group) else "")
+        name = known or loop or (self._subject(group.ops) if self._is_minor(group) else "")
         kind = "block" if known else group.kind
         return replace(group, name=name or _listed(parts), parts=tuple(parts), kind=kind)
 
@@ -222,13 +222,13 @@ class Namer:
             return "inception block" if pools or len(convs) > 2 else "dense layer"
         return ""
 
-    def _about(self, ops: Sequence[int]) -> str:
+    def _subject(self, ops: Sequence[int]) -> str:
         """The subject of a part without weights, or nothing."""
         names = [_plain(self.labels[op]) for op in ops]
         found = next((name for name, kinds in ABOUT if kinds & set(names)), "")
         return found if len(names) <= TOPIC else ""
 
-    def _light(self, part: Group) -> bool:
+    def _is_minor(self, part: Group) -> bool:
         """Whether a part is of no interest in a picture of a net."""
         heavy = WEIGHTED - {"matmul"} | NORMS | POOLS | RECURRENT | ACTIVATIONS | LOOPS
         return part.kind in ("op", "series", "parallel") and not any(
@@ -266,14 +266,14 @@ class Namer:
         """Join consecutive parts that are of no interest; apart: only if they have one subject."""
 
         def topic(part: Group) -> tuple[bool, str]:
-            light = self._light(part)
-            return light, self._about(part.ops) if light and apart else ""
+            light = self._is_minor(part)
+            return light, self._subject(part.ops) if light and apart else ""
 
         made: list[Group] = []
         for (light, _), same in itertools.groupby(parts, topic):
             each = list(same)
             ops = [op for part in each for op in part.ops]
-            made += [together(self._about(ops) or _listed(each), each)] if light else each
+            made += [together(self._subject(ops) or _listed(each), each)] if light else each
         return made
 
     def _by_scale(self, parts: Sequence[Group]) -> list[Group]:
@@ -286,7 +286,7 @@ class Namer:
             else:
                 made.append([part])
         return [
-            together(f"{_most(g)} at {self.scales[g[-1].ops[-1]]}", g) if len(g) > 1 else g[0]
+            together(f"{_main_name(g)} at {self.scales[g[-1].ops[-1]]}", g) if len(g) > 1 else g[0]
             for g in made
         ]
 
@@ -305,7 +305,7 @@ def _plain(name: str) -> str:
     return head if "×" in tail and tail[0].isdigit() else name
 
 
-def _is(name: str, wanted: str) -> bool:
+def _matches_entry(name: str, wanted: str) -> bool:
     """Whether a part matches an entry of a sequence: by its whole name, or by its first word, which
     may have a size.
     """
@@ -326,7 +326,7 @@ def _listed(parts: Iterable[Group]) -> str:
     return ", ".join(loud[:WORDS]) + (" …" if len(loud) > WORDS else "")
 
 
-def _most(parts: Sequence[Group]) -> str:
+def _main_name(parts: Sequence[Group]) -> str:
     """The name of the part that makes up nearly all of them, else of the first few."""
     largest = max(parts, key=lambda g: len(g.ops))
     half = sum(len(g.ops) for g in parts) / 2
@@ -351,7 +351,7 @@ def _match(parts: Sequence[Group], at: int, pattern: Sequence[str]) -> int:
     """
     end = at
     for wanted in pattern:
-        there = end < len(parts) and _is(parts[end].name, wanted.removeprefix("?"))
+        there = end < len(parts) and _matches_entry(parts[end].name, wanted.removeprefix("?"))
         if not there and not wanted.startswith("?"):
             return at
         end += there

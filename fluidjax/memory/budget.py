@@ -232,7 +232,7 @@ class _Search:
         self.compiled = set()
         if (best := self._first()) is None:
             return None
-        while (at := self._better(best[0])) is not None:
+        while (at := self._faster_way(best[0])) is not None:
             if (fitting := self._compiled(at)) is not None:
                 best = at, fitting
         return best[1]
@@ -252,7 +252,7 @@ class _Search:
         return None
 
     @property
-    def _here(self) -> list[Tried]:
+    def _tried_ways(self) -> list[Tried]:
         """The ways tried under these schedulers."""
         return [t for t in self.tried if t.scheduler in self.names]
 
@@ -267,7 +267,7 @@ class _Search:
             None,
         )
 
-    def _better(self, best: int) -> int | None:
+    def _faster_way(self, best: int) -> int | None:
         """The fastest way that is expected to be within the budget and saves enough time to be
         worth a compilation.
         """
@@ -278,16 +278,18 @@ class _Search:
         return next((i for i in found if self._expected(i) <= self.wanted), None)
 
     def _seen(self, at: int) -> bool:
-        return any(t.way is self.ways[at] for t in self._here)
+        return any(t.way is self.ways[at] for t in self._tried_ways)
 
     def _expected(self, at: int) -> float:
         """The expected bytes, if the ratio of temporaries to estimate is that of the nearest
         compiled way, under the better scheduler.
         """
         estimate = self.ways[at].estimate
-        if not self._here:
+        if not self._tried_ways:
             return self.fixed + estimate * (min(USUALLY[n] for n in self.names) if at else 1.0)
-        near = min(self._here, key=lambda t: (abs(t.way.estimate - estimate), t.figures.total))
+        near = min(
+            self._tried_ways, key=lambda t: (abs(t.way.estimate - estimate), t.figures.total)
+        )
         figures = near.figures
         return (
             figures.total

@@ -74,7 +74,7 @@ class Fitting:
         )
         made = self._made.get(key)
         try:
-            while made is None or not self._keeps(compiled(made), feed):
+            while made is None or not self._is_within_budget(compiled(made), feed):
                 before = compiled(ranks if made is None else made)
                 made = self._made[key] = self._fitted(program, ranks, where, before, feed)
         except NotOneStep as why:
@@ -86,7 +86,7 @@ class Fitting:
             ) from why
         return made
 
-    def _keeps(self, compiled: Compiled, feed: Mapping[str, Any]) -> bool:
+    def _is_within_budget(self, compiled: Compiled, feed: Mapping[str, Any]) -> bool:
         """Whether a step with these feeds is within the budget, by the compiler's figure."""
         kept = self._kept.setdefault(compiled, set())
         form = compiled.signature(None, compiled.packed(feed))

@@ -107,15 +107,19 @@ class Ways:
         if self.forward.refusal() is not None:
             return [plain]
         ways = list(self._all())
-        found = _front([plain, *ways])
-        found = _front([*found, *(way for pair in pairwise(found) for way in self._between(*pair))])
+        found = _pareto_front([plain, *ways])
+        found = _pareto_front(
+            [*found, *(way for pair in pairwise(found) for way in self._mixed_ways(*pair))]
+        )
         least = min(
-            ways, key=lambda way: (way.estimate, self._waiting(way), way.seconds), default=plain
+            ways,
+            key=lambda way: (way.estimate, self._waiting_bytes(way), way.seconds),
+            default=plain,
         )
         smaller = found[-1].again and least.seconds > found[-1].seconds
         return [*found, least] if smaller else found
 
-    def _waiting(self, way: Way) -> int:
+    def _waiting_bytes(self, way: Way) -> int:
         """The bytes that wait for the backward pass."""
         made = way.made_by
         return sum(map(self._bytes, {*made.checkpoints, *made.kept})) if made is not None else 0
@@ -152,7 +156,7 @@ class Ways:
                 )
         return found
 
-    def _between(self, cheap: Way, small: Way) -> Iterator[Way]:
+    def _mixed_ways(self, cheap: Way, small: Way) -> Iterator[Way]:
         """Ways that recompute like `small` in the first part of the net, and like `cheap` in the
         rest. A price alone cannot separate equal layers: it takes all of them or none.
         """
@@ -298,7 +302,7 @@ class Ways:
         return {}
 
 
-def _front(ways: Sequence[Way]) -> list[Way]:
+def _pareto_front(ways: Sequence[Way]) -> list[Way]:
     """The ways than which no other is both faster and smaller, the fastest first."""
     found: list[Way] = []
     for way in sorted(ways, key=lambda w: (w.seconds, w.estimate)):

@@ -90,9 +90,9 @@ class GradientMergeOptimizer:
                     " sparse: leave is_sparse out of the layer"
                 )
         with main._optimized_guard([]):
-            due = self._counted(main)
-        _forget_pairs(main, {p.name for p, _ in pairs})
-        merged = [(p, _added_up(p, g)) for p, g in pairs]
+            due = self._append_counter(main)
+        _remove_pairs(main, {p.name for p, _ in pairs})
+        merged = [(p, _append_sum(p, g)) for p, g in pairs]
         ops: list[Operator] = []
 
         def update() -> None:
@@ -114,7 +114,7 @@ class GradientMergeOptimizer:
             cond(due, true_fn=update, false_fn=None)
         return ops
 
-    def _counted(self, main: Program) -> Variable:
+    def _append_counter(self, main: Program) -> Variable:
         """Append the counter; returns a bool that is true in every k_steps-th run."""
         k, zero, step = (
             layers.create_global_var(
@@ -153,7 +153,7 @@ class GradientMergeOptimizer:
 _BACKWARD = 1  # Fluid's op role, by which rewrites for several ranks find these ops
 
 
-def _added_up(param: Parameter, grad: Variable) -> Variable:
+def _append_sum(param: Parameter, grad: Variable) -> Variable:
     """``<param>@GRAD@GradientMerge`` of both programs, and the op that adds the gradient to it."""
     given: dict[str, Any] = {
         "name": param.name + MERGED,
@@ -171,7 +171,7 @@ def _added_up(param: Parameter, grad: Variable) -> Variable:
     return total
 
 
-def _forget_pairs(main: Program, params: set[str]) -> None:
+def _remove_pairs(main: Program, params: set[str]) -> None:
     """Remove these parameters' pairs from ops of the backward part, because the sums complete the
     gradients now.
     """

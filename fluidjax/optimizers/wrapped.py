@@ -130,9 +130,9 @@ class LookaheadOptimizer:
                 for name, kept in slow.items():
                     fast = block.var(name)
                     mixed = layers.elementwise_add(
-                        layers.elementwise_mul(fast, _as_wide(alpha, fast)),
+                        layers.elementwise_mul(fast, _rate_in_dtype(alpha, fast)),
                         layers.elementwise_mul(
-                            kept, _as_wide(layers.elementwise_sub(one, alpha), fast)
+                            kept, _rate_in_dtype(layers.elementwise_sub(one, alpha), fast)
                         ),
                     )
                     layers.assign(input=mixed, output=kept)
@@ -142,7 +142,7 @@ class LookaheadOptimizer:
         return done
 
 
-def _as_wide(rate: Variable, param: Variable) -> Variable:
+def _rate_in_dtype(rate: Variable, param: Variable) -> Variable:
     """The rate, a float32, in the parameter's dtype."""
     return rate if rate.dtype == param.dtype else layers.cast(x=rate, dtype=param.dtype)
 

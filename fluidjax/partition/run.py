@@ -142,9 +142,9 @@ class PartitionRun:
         self.context: Context = cut.step.context(key, cut.objections)
 
     def block(self, idx: int, env: Env, path: tuple[int, ...]) -> None:
-        self._go(idx, self._cut.cuts.parts(idx), env, path)
+        self._run_parts(idx, self._cut.cuts.parts(idx), env, path)
 
-    def _go(self, idx: int, parts: Sequence[Part], env: Env, path: tuple[int, ...]) -> None:
+    def _run_parts(self, idx: int, parts: Sequence[Part], env: Env, path: tuple[int, ...]) -> None:
         """Run parts of a block. If one of them finds a further cut, the remaining parts are divided
         anew.
         """
@@ -159,7 +159,7 @@ class PartitionRun:
                 left = [
                     op for p in parts[at + 1 :] for op in (p.ops if isinstance(p, Piece) else (p,))
                 ]
-                return self._go(idx, cuts.divided(idx, left), env, path)
+                return self._run_parts(idx, cuts.divided(idx, left), env, path)
 
     def _piece(self, idx: int, piece: Piece, env: Env, path: tuple[int, ...]) -> None:
         """Run a segment. If the segment cannot be traced, the program is cut anew; nothing of the
@@ -179,7 +179,7 @@ class PartitionRun:
         except NotOneStep as why:
             if not self._acted or not self._cut.refine(why):
                 raise
-            self._go(idx, self._cut.cuts.divided(idx, piece.ops), env, path)
+            self._run_parts(idx, self._cut.cuts.divided(idx, piece.ops), env, path)
 
     def _hosted(self, op: OpDesc, env: Env, path: tuple[int, ...]) -> None:
         self._acted = self._acted or (not op.blocks and op.uid in self._cut.cuts.acting)

@@ -56,7 +56,7 @@ def trains(desc: ProgramDesc) -> bool:
 
 def refuse_talking(ops: Iterable[OpDesc]) -> None:
     """Raises UnsupportedError for a program that was made for several ranks already."""
-    ours = next((op for op in ops if _talks(op)), None)
+    ours = next((op for op in ops if _communicates(op)), None)
     if ours is not None:
         raise UnsupportedError(
             f"the program has collectives already, such as op '{ours.type}' ({ours.loc}); plan the"
@@ -141,7 +141,7 @@ def update(
     in_place: as in liveness.peak.
     """
     step, vars = Step(desc, fetches).closed({}, local.types), desc.blocks[0].vars
-    ops = [op for op in step.ops if _talks(op) or _updates(op) or _looks_up(op)]
+    ops = [op for op in step.ops if _communicates(op) or _updates(op) or _is_look_up(op)]
     given = {
         n: _type(vars.get(n), local.types.get(n))
         for n in dict.fromkeys(n for op in ops for n in op.reads)
@@ -181,7 +181,7 @@ def _updates(op: OpDesc) -> bool:
     return bool(edit.role(op) & edit.OPTIMIZE) and not op.blocks
 
 
-def _looks_up(op: OpDesc) -> bool:
+def _is_look_up(op: OpDesc) -> bool:
     """A look-up or its gradient (c_table_lookup_grad tells the ids to all)."""
     kind = op.type.removesuffix("_grad")
     return is_lookup(kind) or kind == "c_table_lookup"
@@ -199,7 +199,7 @@ def _by_rows(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
     )
 
 
-def _talks(op: OpDesc) -> bool:
+def _communicates(op: OpDesc) -> bool:
     return traits(op.type).ranks.together
 
 

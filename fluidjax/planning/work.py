@@ -176,14 +176,14 @@ def convolution_flops(eqn: Any) -> float:
     of, wf = p["dimension_numbers"].out_spec, p["dimension_numbers"].rhs_spec
     total = 2.0 * out[of[0]] * out[of[1]] * weight[wf[1]]
     for k, axis in enumerate(p["dimension_numbers"].lhs_spec[2:]):
-        total *= _meetings(
+        total *= _valid_taps(
             image[axis], out[of[2 + k]], weight[wf[2 + k]], p["window_strides"][k], p["padding"][k][0], p["lhs_dilation"][k],
             p["rhs_dilation"][k],
         )  # fmt: skip
     return total
 
 
-def _meetings(
+def _valid_taps(
     size: int, places: int, taps: int, stride: int, before: int, gaps: int, spread: int
 ) -> int:
     """Pairs of a place and a tap of a window that meet a true element along one axis."""

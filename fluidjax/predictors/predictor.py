@@ -209,11 +209,13 @@ def _loaded(model: Model, exe: Executor, scope: Scope) -> tuple[Program, list[st
         program = Path(model.program)
         params = Path(str(model.params)).resolve() if model.params else None
         return tuple(
-            load_inference_model(str(program.parent), exe, program.name, _beside(program, params))
+            load_inference_model(
+                str(program.parent), exe, program.name, _params_name(program, params)
+            )
         )
 
 
-def _beside(program: Path, params: Path | None) -> str | None:
+def _params_name(program: Path, params: Path | None) -> str | None:
     """The file of all values in the form that load_inference_model takes: its name in the program's
     folder. Raises FluidTypeError if the files are in different folders.
     """

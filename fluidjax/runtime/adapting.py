@@ -29,7 +29,7 @@ def adapted(
         if found is not None:
             return found
     if why.counts:
-        found = _counted(plan, why)
+        found = _with_bounded_loop(plan, why)
         if found is not None:
             return found
     if plan.shared and isinstance(why, MixesRows):
@@ -38,7 +38,7 @@ def adapted(
             "in a job of several processes all sequences are padded to common sizes, so pad them "
             "to one length yourself",
         )
-    return _cut(plan, recompiles, why)
+    return _in_segments(plan, recompiles, why)
 
 
 def _padded_less(
@@ -53,7 +53,7 @@ def _padded_less(
         return now if some else None
     exact = padding.less(values)
     if exact is None:
-        return _chosen(plan, reason)
+        return _with_constant_choices(plan, reason)
     if exact:
         place = "".join(
             f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: ")
@@ -62,7 +62,7 @@ def _padded_less(
     return plan
 
 
-def _chosen(plan: StepPlan, reason: MixesRows) -> StepPlan | None:
+def _with_constant_choices(plan: StepPlan, reason: MixesRows) -> StepPlan | None:
     """The plan with the feeds that choose rows (trait `chosen`) as constants; None if they are
     constants already, or if there are no such feeds.
     """
@@ -74,7 +74,7 @@ def _chosen(plan: StepPlan, reason: MixesRows) -> StepPlan | None:
     return replace(plan, step=replace(plan.step, exact=True))
 
 
-def _counted(plan: StepPlan, why: NotOneStep) -> StepPlan | None:
+def _with_bounded_loop(plan: StepPlan, why: NotOneStep) -> StepPlan | None:
     """The plan with a loop bounded by the bucket of a fed number, or with the feeds that decide its
     iteration count as constants; None if neither is possible.
     """
@@ -99,7 +99,7 @@ def _needs(sizes: SizeNeeds, op: OpDesc) -> Any:
     return [n for n in replace(sizes, counted=frozenset({op.uid})).all if n.op.uid == op.uid]
 
 
-def _cut(plan: StepPlan, recompiles: Recompiles, why: NotOneStep) -> StepPlan | None:
+def _in_segments(plan: StepPlan, recompiles: Recompiles, why: NotOneStep) -> StepPlan | None:
     """The plan in segments; None on several devices, or if the plan has segments already."""
     if plan.where.count != 1 or plan.cutting is not None or why.uid is None:
         return None

@@ -71,7 +71,7 @@ class Body:
             "compiler_options": self.policy.options(memory=self.plan.memory_optimized),
         }
         if kind.in_turn:
-            return jax.jit(body, out_shardings=self._homes(kind), **options)
+            return jax.jit(body, out_shardings=self._result_shardings(kind), **options)
         if isinstance(self.plan.where, Mesh):
             return self._spmd(body, kind, options)
         return jax.jit(body, **options)
@@ -102,7 +102,7 @@ class Body:
             local, (mutable, constant, batch, REPLICATED, REPLICATED), outs, **options
         )
 
-    def _homes(self, kind: Kind) -> Any:
+    def _result_shardings(self, kind: Kind) -> Any:
         """The shardings of a step's results on several devices; the state keeps its sharding."""
         if not isinstance(self.plan.where, Mesh | Spanning):
             return None

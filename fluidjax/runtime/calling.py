@@ -58,14 +58,14 @@ def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], 
             compiled.executables.finite[kind].refuse(result[4])
         if not compiled.plan.reads_only:
             held(buffers.locks, lambda: buffers.cell.append(result))
-            _keep(buffers, scope, result, compiled)
+            _publish(buffers, scope, result, compiled)
             del buffers.cell[:-1]
     elif made.called and not compiled.plan.creates:
         result = held(buffers.locks, lambda: donated(fn, buffers, inputs))
     else:
         with uninterrupted():
             result = held(buffers.locks, lambda: donated(fn, buffers, inputs))
-            _keep(buffers, scope, result, compiled)
+            _publish(buffers, scope, result, compiled)
     made.was_called()
     return result
 
@@ -167,7 +167,7 @@ def _refuse_lod_of(name: str | None) -> None:
         raise refuse_lod(name)
 
 
-def _keep(buffers: StateBuffers, scope: Scope, result: Any, compiled: Compiled) -> None:
+def _publish(buffers: StateBuffers, scope: Scope, result: Any, compiled: Compiled) -> None:
     """Show in the scope the variables that a step has created, unless an op detected an error; this
     waits for the step to find out.
     """

@@ -415,7 +415,7 @@ class StateBuffers:
         self._claim([])
         return True
 
-    def _apart(self) -> set[str]:
+    def _ungathered(self) -> set[str]:
         """Sharded variables on a mesh with an array of their own, which need not be gathered."""
         if not isinstance(self.where, Mesh):
             return set()
@@ -429,7 +429,7 @@ class StateBuffers:
     def dissolve(self) -> None:
         """Give every variable its own array back."""
         values: dict[str, Any] = {}
-        apart = self._apart()
+        apart = self._ungathered()
         for layout, arrays in zip(self.layouts, self.arrays, strict=True):
             values.update(zip(layout.singles, arrays[len(layout.packs) :], strict=True))
             values.update({n: self._own_rows(values[n]) for n in layout.owned if n not in apart})

@@ -71,7 +71,7 @@ def split(fn: Callable[..., Any], args: Sequence[Any], names: Sequence[str]) -> 
     values, rest = list(args), dict[int, Any]()
     trained: dict[int, tuple[bool, ...]] = {}
     for at in others:
-        values[at], rest[at] = _apart(args[at])
+        values[at], rest[at] = _split_arrays(args[at])
         if _is_equinox(args[at]):
             trained[at] = (True,) * len(jax.tree.leaves(values[at]))
     whole: Any = None
@@ -84,7 +84,7 @@ def split(fn: Callable[..., Any], args: Sequence[Any], names: Sequence[str]) -> 
     def function(*given: Any, **keywords: Any) -> Any:
         full = [*given, *(keywords[name] for name in names)]
         for at in others:
-            full[at] = _together(full[at], rest[at])
+            full[at] = _joined_arrays(full[at], rest[at])
         merged = _merged(whole, [full[at] for at in objects])
         for at, value in zip(objects, merged, strict=True):
             full[at] = value
@@ -114,7 +114,7 @@ def arrays_of(value: Any, nnx: bool = True) -> Any:
     """
     if nnx and _is_of_nnx(value):
         return _of_nnx([value])[1][0]
-    return _apart(value)[0] if any(map(_is_equinox, _modules(value))) else value
+    return _split_arrays(value)[0] if any(map(_is_equinox, _modules(value))) else value
 
 
 def _is(module: str, name: str, value: Any) -> bool:
@@ -202,7 +202,7 @@ def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic | jax.ShapeDtypeStruct)
 
 
-def _apart(value: Any) -> tuple[Any, Any]:
+def _split_arrays(value: Any) -> tuple[Any, Any]:
     """Two trees: one with the arrays and None in place of everything else in modules of equinox,
     and one with only the rest.
     """
@@ -214,7 +214,7 @@ def _apart(value: Any) -> tuple[Any, Any]:
     return keep, rest
 
 
-def _together(arrays: Any, rest: Any) -> Any:
+def _joined_arrays(arrays: Any, rest: Any) -> Any:
     return jax.tree.map(
         lambda a, r: r if a is None else a, arrays, rest, is_leaf=lambda v: v is None
     )

@@ -54,14 +54,14 @@ class Parameters:
     def finish(self) -> None:
         """Raises TraceError for a parameter that was not read and has an effect."""
         for name, value in self._given.items():
-            if name not in self._taken and not _says_nothing(value):
+            if name not in self._taken and not _has_no_effect(value):
                 raise TraceError(
                     f"primitive '{self._primitive}' has the parameter {name} = {value!r}, which no"
                     " Program can say"
                 )
 
 
-def _says_nothing(value: Any) -> bool:
+def _has_no_effect(value: Any) -> bool:
     return (
         value is None
         or value is False
@@ -165,7 +165,7 @@ def _rows(
     return {kind: Row(kind, ins, "Out", attrs, literals) for kind in kinds.split()}
 
 
-def _quiet(*names: str) -> Callable[[Parameters], Attrs]:
+def _no_attributes(*names: str) -> Callable[[Parameters], Attrs]:
     """No attributes; these parameters have no effect."""
 
     def attrs(p: Parameters) -> Attrs:
@@ -471,10 +471,10 @@ ROWS: dict[str, Row] = {
     **_rows(_UNARY, "X", _accuracy),
     **_rows(_BINARY, "X Y", X="x", Y="y"),
     "add_any": Row("add", "X Y"),
-    "conj": Row("conj", "X", attrs=_quiet("input_dtype")),
+    "conj": Row("conj", "X", attrs=_no_attributes("input_dtype")),
     "copy": Row("copy", "X"),
     "copy_p": Row("copy", "X"),
-    "polynomial": Row("polynomial", "X Coeffs*", attrs=_quiet("unroll")),
+    "polynomial": Row("polynomial", "X Coeffs*", attrs=_no_attributes("unroll")),
     "integer_pow": Row("integer_pow", "X", attrs=lambda p: {"y": int(p["y"])}),
     "round": Row("round", "X", attrs=_rounding),
     "regularized_incomplete_beta": Row("regularized_incomplete_beta", "A B X"),
@@ -623,7 +623,7 @@ ROWS: dict[str, Row] = {
         "random_gamma", "Keys Alpha", attrs=lambda p: _given(log_space=bool(p["log_space"]))
     ),
     "rng_bit_generator": Row("rng_bit_generator", "Key", "KeyOut Out", attrs=_bit_generator),
-    "cholesky": Row("cholesky", "X", attrs=_quiet("symmetrize_input")),
+    "cholesky": Row("cholesky", "X", attrs=_no_attributes("symmetrize_input")),
     "lu": Row("lu", "X", "Out Pivots Permutation"),
     "lu_pivots_to_permutation": Row(
         "lu_pivots_to_permutation",

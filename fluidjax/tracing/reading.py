@@ -451,9 +451,9 @@ class Reader:
             return self.read(block, jaxpr, consts, args)
         label = str(eqn.params.get("name", "call"))
         made = self.function(block, jaxpr, consts, _arg_names(jaxpr, label))
-        return self._held(block, eqn, args, made, "call", label)
+        return self._with_block(block, eqn, args, made, "call", label)
 
-    def _held(
+    def _with_block(
         self, block: Block, eqn: Any, args: list[Atom], made: Function, kind: str, label: str
     ) -> list[Atom]:
         """An op with one block that computes its results."""
@@ -504,7 +504,14 @@ class Reader:
             ]
             self._rules[key] = rule, self._differentiated(block, rule, hints)
         return self._ruled(
-            block, eqn, args, made, self._rules[key][1], _moving(eqn), label, _closed_over(eqn)
+            block,
+            eqn,
+            args,
+            made,
+            self._rules[key][1],
+            _have_gradients(eqn),
+            label,
+            _closed_over(eqn),
         )
 
     def _ruled(
@@ -567,7 +574,7 @@ class Reader:
             if not self.rules:
                 return self.read(block, jaxpr, consts, args)
             made = self.function(block, jaxpr, consts, _arg_names(jaxpr, "checkpoint"))
-            return self._held(block, eqn, args, made, "checkpoint", "")
+            return self._with_block(block, eqn, args, made, "checkpoint", "")
         if not eqn.params.get("prevent_cse", True):
             return self.read(block, jaxpr, consts, args)
         held = [
@@ -635,9 +642,9 @@ class Reader:
             attrs["reverse"] = True
         if params.get("unroll", 1) != 1:
             attrs["unroll"] = int(params["unroll"])
-        return self._in_two(block, eqn, "scan", ins, ("Carry", carried, "Ys"), attrs)
+        return self._outputs_in_two_slots(block, eqn, "scan", ins, ("Carry", carried, "Ys"), attrs)
 
-    def _in_two(
+    def _outputs_in_two_slots(
         self,
         block: Block,
         eqn: Any,
@@ -887,7 +894,7 @@ def _implementation(eqn: Any) -> Any:
     return found if fits and not same else None
 
 
-def _alone(eqn: Any) -> Callable[..., Any]:
+def _differentiable_equation(eqn: Any) -> Callable[..., Any]:
     """One equation as a function of its operands that JAX differentiates by its own rule."""
     ins = jax.make_jaxpr(lambda *given: given)(*map(_type_of, eqn.invars)).jaxpr.invars
     outs = jax.make_jaxpr(lambda *given: given)(*map(_type_of, eqn.outvars)).jaxpr.invars
@@ -898,7 +905,7 @@ def _alone(eqn: Any) -> Callable[..., Any]:
     return function
 
 
-def _moving(eqn: Any) -> list[bool]:
+def _have_gradients(eqn: Any) -> list[bool]:
     """Whether each operand has a gradient: integers have none, and neither have values that a
     custom_vjp function closes over, for which it has no rule.
     """
@@ -928,9 +935,9 @@ def _rule_of(eqn: Any) -> Any:
     """The closed jaxpr from an equation's operands and the cotangents of its outputs to gradients,
     by the function's own rule.
     """
-    floating = _moving(eqn)
+    floating = _have_gradients(eqn)
     outs = [_is_inexact(v) for v in eqn.outvars]
-    function = _alone(eqn)
+    function = _differentiable_equation(eqn)
 
     def rule(args: Sequence[Any], cotangents: Sequence[Any]) -> Any:
         fixed = [None if f else a for a, f in zip(args, floating, strict=True)]

@@ -57,7 +57,9 @@ def write(
     held: dict[str, Any] = {}
     keys: dict[str, str] = {}  # variables with the data of keys -> variables with the keys
     invars = iter(closed.jaxpr.invars)
-    named = not differentiated and any(_says_params(n) for at in pairs for n in arguments[at].names)
+    named = not differentiated and any(
+        _is_under_params(n) for at in pairs for n in arguments[at].names
+    )
     for at, argument in enumerate(arguments):
         taken = [reader.names.take(given_name(renamed, usual)) for usual in argument.names]
         trained = argument.trained or [
@@ -79,7 +81,7 @@ def write(
         reader, found, results, {to: spans[at] for at, to in pairs.items() if to is not None}, keys
     )
     impls = {n: KEYS[str(block.vars[key].dtype)] for n, key in keys.items()}
-    _tell_roles(block)
+    _set_update_roles(block)
     _name_updates(reader, block, leaves)
     main = Program.from_desc(ProgramDesc(tuple(b.desc() for b in reader.blocks)))
     verify(main.desc, lookup)
@@ -115,10 +117,10 @@ def _is_trained(path: str, named: bool) -> bool:
     words = path.split(".")
     if any(w.startswith("opt") or w == "batch_stats" for w in words):
         return False
-    return _says_params(path) or not named
+    return _is_under_params(path) or not named
 
 
-def _says_params(path: str) -> bool:
+def _is_under_params(path: str) -> bool:
     return "params" in path.split(".")
 
 
@@ -207,7 +209,7 @@ def _assign(reader: Reader, block: Block, new: Mapping[str, Atom], fetched: set[
         reader.emit(block, "copy", {"X": [sources[source]]}, {"Out": [name]}, {})
 
 
-def _tell_roles(block: Block) -> None:
+def _set_update_roles(block: Block) -> None:
     """Ops behind the last op of the backward pass get the role of updates."""
     backward = [at for at, op in enumerate(block.ops) if op.attrs[OP_ROLE] == BACKWARD]
     for at in range(backward[-1] + 1 if backward else len(block.ops), len(block.ops)):

@@ -50,7 +50,7 @@ def way(geo: Geometry) -> str:
             return "columns" if _columns_pay(geo) else "xla"
         if geo.last:
             return "last"
-        if few_pixels(geo) or _great_filter(geo):
+        if few_pixels(geo) or _filter_copies_cost_more(geo):
             return "columns"
         # with strides the input's gradient must be spread out, which costs more time than it saves
         return "samples" if all(s == 1 for s in geo.strides) else "xla"
@@ -69,7 +69,7 @@ def _columns_pay(geo: Geometry) -> bool:
     return 8 * geo.pixels <= cells or (few_pixels(geo) and cells * geo.pixels <= SMALL_COLUMNS)
 
 
-def _great_filter(geo: Geometry) -> bool:
+def _filter_copies_cost_more(geo: Geometry) -> bool:
     """Whether a copy of the filter for each sample would cost more than that sample's transpose."""
     outs, channels = geo.w[:2]
     return outs * channels > math.prod(geo.outs) * (outs + channels)

@@ -261,7 +261,7 @@ def _interleaved(geo: Geometry, parts: list[jax.Array], first: int) -> jax.Array
 # One product for each sample, or over all pixels
 
 
-def _every(geo: Geometry, x: Array) -> Array:
+def _strided_cells(geo: Geometry, x: Array) -> Array:
     """The cells of x that a 1x1 filter without padding reads."""
     if all(s == 1 for s in geo.strides):
         return x
@@ -283,7 +283,7 @@ def _planes(geo: Geometry, x: Array) -> Array:
 def samples_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """w [O, C] times each sample [C, pixels]."""
     return _product(
-        _for_each_sample(geo, w.reshape(geo.w[:2])), _planes(geo, _every(geo, x)), 2, 1
+        _for_each_sample(geo, w.reshape(geo.w[:2])), _planes(geo, _strided_cells(geo, x)), 2, 1
     ).reshape(geo.y)
 
 
@@ -297,12 +297,16 @@ def samples_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
 
 def samples_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
     """The sum over samples of dy times x's transpose."""
-    return _product(_planes(geo, dy), _planes(geo, _every(geo, x)), 2, 2).sum(0).reshape(geo.w)
+    return (
+        _product(_planes(geo, dy), _planes(geo, _strided_cells(geo, x)), 2, 2).sum(0).reshape(geo.w)
+    )
 
 
 def last_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """[..., C] times w's transpose."""
-    return lax.dot_general(_every(geo, x), w.reshape(geo.w[:2]), (((x.ndim - 1,), (1,)), ((), ())))
+    return lax.dot_general(
+        _strided_cells(geo, x), w.reshape(geo.w[:2]), (((x.ndim - 1,), (1,)), ((), ()))
+    )
 
 
 def last_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
@@ -313,7 +317,10 @@ def last_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
 
 def last_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
     """dy's transpose times x."""
-    rows = dy.reshape(geo.pixels, geo.w[0]), _every(geo, x).reshape(geo.pixels, geo.channels)
+    rows = (
+        dy.reshape(geo.pixels, geo.w[0]),
+        _strided_cells(geo, x).reshape(geo.pixels, geo.channels),
+    )
     return lax.dot_general(*rows, (((0,), (0,)), ((), ()))).reshape(geo.w)
 
 
@@ -370,7 +377,11 @@ def taps_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     axis and divides at every element to find its row, which takes three times as long as sum and
     product.
     """
-    parts = 1 if geo.last or geo.pixels * geo.w[0] * geo.window <= SMALL else _least(geo.groups)
+    parts = (
+        1
+        if geo.last or geo.pixels * geo.w[0] * geo.window <= SMALL
+        else _smallest_division(geo.groups)
+    )
     if parts == 1:
         return _sum_of_taps(geo, x, w)
     if geo.x[0] > 1:
@@ -381,7 +392,7 @@ def taps_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     return lax.map(lambda block: _sum_of_taps(some, *block), blocks).reshape(geo.y)
 
 
-def _least(count: int) -> int:
+def _smallest_division(count: int) -> int:
     """The smallest number of equal parts from 2 to 16; 1 if there is none."""
     return next((n for n in range(2, 17) if count % n == 0), 1)
 

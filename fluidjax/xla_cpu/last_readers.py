@@ -40,7 +40,7 @@ def waits(desc: ProgramDesc, ops: Sequence[OpDesc]) -> dict[int, Tie]:
         for n in reads[op.uid]:
             after |= behind.get(n, 0)
         if op.uid in updates:
-            names = _not_behind(after, readers[updates[op.uid]], behind, wanted)
+            names = _awaited_values(after, readers[updates[op.uid]], behind, wanted)
             if names:
                 found[op.uid] = Tie(op.input("Grad"), names)
             behind.update(dict.fromkeys(op.writes, after))
@@ -66,7 +66,7 @@ def _overwrites(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
     return var is not None and var.persistable and op.input("Param") == op.output("ParamOut")
 
 
-def _not_behind(
+def _awaited_values(
     after: int, readers: Sequence[tuple[int, OpDesc]], behind: Mapping[str, int], wanted: set[str]
 ) -> tuple[str, ...]:
     """Values to wait for: one needed output of each reader that the update does not depend on

@@ -49,10 +49,10 @@ def _equation(eqn: JaxprEqn) -> JaxprEqn:
         _SMALL.get(eqn.params["new_dtype"]) if name == "convert_element_type" else None
     )
     if name in _RUNNING:
-        instead = _running(_RUNNING[name], eqn.params["axis"], eqn.params["reverse"])
+        instead = _running_extreme(_RUNNING[name], eqn.params["axis"], eqn.params["reverse"])
     if instead is not None and jnp.issubdtype(eqn.invars[0].aval.dtype, jnp.floating):  # type: ignore[attr-defined]
-        return _called(eqn, instead)
-    params = {n: _within(v) for n, v in eqn.params.items()}
+        return _with_function(eqn, instead)
+    params = {n: _rewritten_parameter(v) for n, v in eqn.params.items()}
     return (
         eqn.replace(params=params)
         if any(params[n] is not v for n, v in eqn.params.items())
@@ -60,18 +60,18 @@ def _equation(eqn: JaxprEqn) -> JaxprEqn:
     )
 
 
-def _within(value: Any) -> Any:
+def _rewritten_parameter(value: Any) -> Any:
     """A parameter of an equation, with the jaxprs in it rewritten."""
     if isinstance(value, ClosedJaxpr) and not isinstance(value, Jaxpr):
         return _closed(value)
     if isinstance(value, Jaxpr):
         return _rewritten(value)
     if isinstance(value, tuple) and any(isinstance(v, ClosedJaxpr | Jaxpr) for v in value):
-        return tuple(map(_within, value))
+        return tuple(map(_rewritten_parameter, value))
     return value
 
 
-def _called(eqn: JaxprEqn, function: Callable[..., Any]) -> JaxprEqn:
+def _with_function(eqn: JaxprEqn, function: Callable[..., Any]) -> JaxprEqn:
     """The equation with a call of another function in place of its primitive."""
     call = _call(function, tuple(v.aval for v in eqn.invars))
     return eqn.replace(primitive=call.primitive, params=call.params)
@@ -83,12 +83,12 @@ def _call(function: Callable[..., Any], types: tuple[Any, ...]) -> JaxprEqn:
     return call
 
 
-def _greater(x: Any, y: Any) -> Any:
+def _maximum(x: Any, y: Any) -> Any:
     x, bound = _with_bound(x, y)
     return lax.clamp(bound, x, np.array(np.inf, x.dtype))
 
 
-def _less(x: Any, y: Any) -> Any:
+def _minimum(x: Any, y: Any) -> Any:
     x, bound = _with_bound(x, y)
     return lax.clamp(np.array(-np.inf, x.dtype), x, bound)
 
@@ -103,7 +103,9 @@ def _with_bound(x: Any, y: Any) -> list[Any]:
 
 
 @lru_cache
-def _running(extreme: Callable[[Any, Any], Any], axis: int, reverse: bool) -> Callable[[Any], Any]:
+def _running_extreme(
+    extreme: Callable[[Any, Any], Any], axis: int, reverse: bool
+) -> Callable[[Any], Any]:
     """The running extreme along an axis, as explicit operations; JAX writes its own only when it
     lowers.
     """
@@ -122,6 +124,6 @@ def _small(dtype: Any) -> Callable[[Any], Any]:
     return converted
 
 
-_RUNNING = {"cummax": _greater, "cummin": _less}
-_OTHERWISE = {"max": _greater, "min": _less}
+_RUNNING = {"cummax": _maximum, "cummin": _minimum}
+_OTHERWISE = {"max": _maximum, "min": _minimum}
 _SMALL = {np.dtype(dtype): _small(dtype) for dtype in (np.int8, np.uint8)}

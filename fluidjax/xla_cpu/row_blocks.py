@@ -80,7 +80,7 @@ class RowBlocks:
         if what.ranks.together or lookup(op.type).is_random(op.attrs):
             return False
         if (
-            not (isinstance(what.rows, RowWise) or _alone(op))
+            not (isinstance(what.rows, RowWise) or _row_wise_slot(op))
             or isinstance(what.sparse, SparseGradient)
             or op.uid in self.alone
         ):
@@ -100,7 +100,7 @@ class RowBlocks:
         """Run the ops from `at` on that process chosen rows, block by block. Returns how many ops
         ran; 0 if a loop is not worth it.
         """
-        lead = _lead(self.ops[at], env)
+        lead = _lead_rows(self.ops[at], env)
         if lead is None:
             return 0
         inner = replace(ctx, pullbacks={}, lengths={}, objections=None)
@@ -147,7 +147,7 @@ class RowBlocks:
                 if (
                     not self._by_rows(op)
                     or not _computed(op, values, ctx, run_one)
-                    or self._gives_more(at + len(taken), op, values)
+                    or self._has_other_outputs(at + len(taken), op, values)
                 ):
                     values = before
                     break
@@ -165,7 +165,7 @@ class RowBlocks:
             lods,
         )
 
-    def _gives_more(self, at: int, op: OpDesc, values: Env) -> bool:
+    def _has_other_outputs(self, at: int, op: OpDesc, values: Env) -> bool:
         """Whether a later op needs an output of this op that is not rows of the block."""
         same = traits(op.type).unchanged
         left = (
@@ -184,7 +184,7 @@ class RowBlocks:
         return needed
 
 
-def _lead(op: OpDesc, env: Env) -> Ragged | None:
+def _lead_rows(op: OpDesc, env: Env) -> Ragged | None:
     """The rows that an op processes, if the data choose them, there are many, and the op has a
     large weight.
     """
@@ -199,7 +199,7 @@ def _lead(op: OpDesc, env: Env) -> Ragged | None:
     return rows if weight * rows.capacity >= LEAST else None
 
 
-def _alone(op: OpDesc) -> str:
+def _row_wise_slot(op: OpDesc) -> str:
     """The slot whose rows a sequence op takes one by one; "" if there is none."""
     rows = traits(op.type).rows
     return (
@@ -242,7 +242,7 @@ def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_one: RunOne
         for op in group.ops:
             given = {
                 n: replace(sequences, rows=values[n], bare=False)
-                for n in op.input(_alone(op))
+                for n in op.input(_row_wise_slot(op))
                 if n in group.lods
             }
             inner = {**values, **given} if given else values

@@ -144,7 +144,7 @@ class Batches:
         """Run all the ops."""
         stacks = Stacks(env)
         for unit in self.units:
-            if _together(unit, stacks, ctx):
+            if _run_unit(unit, stacks, ctx):
                 continue
             for op in unit:
                 stacks.show(op.reads)
@@ -153,7 +153,7 @@ class Batches:
         stacks.show(self.kept)
 
 
-def _together(unit: Unit, stacks: Stacks, ctx: Context) -> bool:
+def _run_unit(unit: Unit, stacks: Stacks, ctx: Context) -> bool:
     """Run the ops of a unit at once, or one op on rows of stacks. False if they must run by
     themselves.
     """
@@ -224,7 +224,7 @@ def _slices(unit: Unit, stacks: Stacks) -> bool:
     x = stacks.env.get(name)
     if not isinstance(x, jax.Array) or not all(fits(op, x.shape) for op in unit):
         return False
-    cut = _cut(
+    cut = _sliced_boxes(
         x, np.asarray([starts_of(op, x.ndim) for op in unit], np.int32), sides_of(unit[0], x.shape)
     )
     gone = {1 + a % x.ndim for a in unit[0].attrs.get("decrease_axis", ())}
@@ -236,7 +236,7 @@ def _slices(unit: Unit, stacks: Stacks) -> bool:
     return True
 
 
-def _cut(x: jax.Array, starts: np.ndarray, sides: Sequence[int]) -> jax.Array:
+def _sliced_boxes(x: jax.Array, starts: np.ndarray, sides: Sequence[int]) -> jax.Array:
     """The boxes of x that begin at `starts`, [boxes, sides...]."""
     return jax.vmap(lambda at: lax.dynamic_slice(x, list(at), sides))(starts)
 
@@ -268,7 +268,9 @@ def _added(stack: jax.Array, boxes: Boxes) -> jax.Array:
     table = _table(boxes)
     if table is None:
         like = jax.ShapeDtypeStruct(boxes.shape, stack.dtype)
-        return jax.linear_transpose(lambda x: _cut(x, boxes.starts, boxes.sides), like)(stack)[0]
+        return jax.linear_transpose(lambda x: _sliced_boxes(x, boxes.starts, boxes.sides), like)(
+            stack
+        )[0]
     flat = jnp.concatenate([stack.reshape(-1), jnp.zeros((1,), stack.dtype)])
     found = flat.at[table].get(mode="promise_in_bounds")
     return (found[0] if len(table) == 1 else found.sum(0)).reshape(boxes.shape)

@@ -66,13 +66,13 @@ def loop(g: Graph, op: Op) -> dict[str, list[Value]]:
     (idx,), (condition,) = op.desc.blocks, op.desc.input("Condition")
     outer = op.exporter
     names = [n for n in walk.written_outside(outer.desc, op.desc) if n != condition]
-    first = [outer.values[n] if n in outer.values else _nothing(g, op, n) for n in names]
+    first = [outer.values[n] if n in outer.values else _initial_value(g, op, n) for n in names]
     exporter = outer.within(idx)
     inner = exporter.graph
     count = Value(g.names.new(f"{g.base}/iteration"), "int64", ())
     goes = Value(g.names.new(f"{g.base}/goes"), "bool", ())
     carried = [
-        exporter.local(n, v.dtype, _loose(op, n, v), v.many, v.lengths)
+        exporter.local(n, v.dtype, _carried_shape(op, n, v), v.many, v.lengths)
         for n, v in zip(names, first, strict=True)
     ]
     exporter.values[condition] = Value(goes.name, "bool", ())
@@ -95,7 +95,7 @@ def loop(g: Graph, op: Op) -> dict[str, list[Value]]:
     return {}
 
 
-def _nothing(g: Graph, op: Op, name: str) -> Value:
+def _initial_value(g: Graph, op: Op, name: str) -> Value:
     """The initial value of a variable that only the block writes."""
     var = op.found(name)
     if var is None or var.dtype is None:
@@ -106,7 +106,7 @@ def _nothing(g: Graph, op: Op, name: str) -> Value:
     return g.filled(0, dtype, [max(n, 0) for n in var.shape or ()])
 
 
-def _loose(op: Op, name: str, first: Value) -> tuple[int, ...] | None:
+def _carried_shape(op: Op, name: str, first: Value) -> tuple[int, ...] | None:
     """The shape of a carried value: sizes that the program leaves open may change."""
     var = op.found(name)
     if first.shape is None or var is None or var.shape is None:
@@ -128,7 +128,9 @@ def conditional(g: Graph, op: Op) -> dict[str, list[Value]]:
     taken, left = outer.within(idx), outer.within(idx)
     taken.run(outer.desc.blocks[idx].ops)
     here = [taken.values[n] for n in names]
-    there = [outer.values[n] if n in outer.values else _nothing(left.graph, op, n) for n in names]
+    there = [
+        outer.values[n] if n in outer.values else _initial_value(left.graph, op, n) for n in names
+    ]
     taken.graph.outputs, left.graph.outputs = own(taken.graph, here), own(left.graph, there)
     made = g.many(
         "If",

@@ -51,20 +51,20 @@ def _pair(g: Graph, op: Op) -> tuple[Value, Value]:
     return g.number(op.attr("x"), op["Y"]), op["Y"]
 
 
-def _one(kind: str) -> Callable[[Graph, Op], Value]:
+def _unary(kind: str) -> Callable[[Graph, Op], Value]:
     return lambda g, op: g.like(kind, op["X"])
 
 
-def _two(kind: str, dtype: str | None) -> Callable[[Graph, Op], Value]:
+def _binary(kind: str, dtype: str | None) -> Callable[[Graph, Op], Value]:
     return lambda g, op: g.binary(kind, *_pair(g, op), dtype)
 
 
 for _name, _kind in ONE.items():
-    RULES[f"jax.{_name}"] = _one(_kind)
+    RULES[f"jax.{_name}"] = _unary(_kind)
 for _name, _kind in TWO.items():
-    RULES[f"jax.{_name}"] = _two(_kind, None)
+    RULES[f"jax.{_name}"] = _binary(_kind, None)
 for _name, _kind in COMPARED.items():
-    RULES[f"jax.{_name}"] = _two(_kind, "bool")
+    RULES[f"jax.{_name}"] = _binary(_kind, "bool")
 for _name in SAME:
     RULES[f"jax.{_name}"] = lambda g, op: op["X"]
 

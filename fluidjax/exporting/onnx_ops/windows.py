@@ -154,7 +154,7 @@ def _pool(g: Graph, op: Op, x: Value) -> Value:
                 x = g.slice(x, a + 2, 0, e)
             return g.add(kind, x, shape=(*x.sizes[:2], *size), kernel_shape=size, strides=strides)
         if any(n % o for n, o in zip(cells, size, strict=True)):
-            return _uneven(g, x, size)
+            return _uneven_average(g, x, size)
         windows = [n // o for n, o in zip(cells, size, strict=True)]
         return g.add(kind, x, shape=(*x.sizes[:2], *size), kernel_shape=windows, strides=windows)
     ceil = bool(op.attr("ceil_mode"))
@@ -176,13 +176,13 @@ def _pool(g: Graph, op: Op, x: Value) -> Value:
         ]
         sizes = [1 if less else n for less, n in zip(small, sizes, strict=True)]
         if ceil or any(small):
-            where, more = _reaching(op, x, size, strides, around, sizes, is_max)
+            where, more = _overhanging_padding(op, x, size, strides, around, sizes, is_max)
     if not is_max and not op.attr("exclusive"):
         more["count_include_pad"] = 1
     return g.add(kind, x, shape=(*x.sizes[:2], *sizes), kernel_shape=size, strides=strides, **where, **more)  # fmt: skip
 
 
-def _reaching(
+def _overhanging_padding(
     op: Op, x: Value, size: list[int], strides: list[int], around: list[int], sizes: list[int], is_max: bool,
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
     """Windows that may reach over the end. Fluid counts a window that begins in the padding at the
@@ -205,7 +205,7 @@ def _reaching(
     return {"pads": [*around[:rank], *behind]}, {}
 
 
-def _uneven(g: Graph, x: Value, size: Sequence[int]) -> Value:
+def _uneven_average(g: Graph, x: Value, size: Sequence[int]) -> Value:
     """The average over windows of different sizes: along each axis a product with the windows'
     weights.
     """
