@@ -206,7 +206,7 @@ def lookup(kind):
         ("y: f32[2] = relu(X=x, axes=1)", "there is no attribute 'axes'"),
         ("y: f32[2] = relu(X=x, axis=1.0)", "attribute 'axis' is 1.0, which is not of type INT"),
         ("y: f32[2] = relu(X=x, axis=True)", "is True, which is not of type INT"),
-        ("y: f32[2] = relu(X=x, shape=1)", "is no INTS"),
+        ("y: f32[2] = relu(X=x, shape=1)", "is not of type INTS"),
     ],
 )
 def test_definitions(op, text):

@@ -73,7 +73,7 @@ def test_signatures_are_paddles(kind):
         (
             lambda: paddle.optimizer.NAdam(beta1=1.0),
             FluidValueError,
-            r"NAdam's beta1 lies in \[0, 1\), and is 1.0",
+            r"NAdam's beta1 must be in \[0, 1\), but is 1.0",
         ),
         (
             lambda: paddle.optimizer.NAdam(momentum_decay="a"),
