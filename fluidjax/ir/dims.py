@@ -91,7 +91,7 @@ def _parsed(text: str) -> tuple[ast.expr, frozenset[str]]:
     try:
         tree = ast.parse(text.replace("^", "**"), mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
-        raise FluidValueError(f"{text!r} is no size") from None
+        raise FluidValueError(f"{text!r} is not a size") from None
     found = set()
     stack: list[ast.expr] = [tree]
     while stack:
