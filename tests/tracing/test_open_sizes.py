@@ -191,7 +191,10 @@ def test_what_is_no_size_is_refused() -> None:
     traced = fluid.trace(lambda x: x.reshape(-1), x, dynamic={"x": ("b",)})
     text = str(traced)
     for wrong, why in (
-        (text.replace('"2*b",)', '"2*c",)'), "needs the size 'c', which no fed or persistable variable"),
+        (
+            text.replace('"2*b",)', '"2*c",)'),
+            "needs the size 'c', which no fed or persistable variable",
+        ),
         (text.replace('"2*b",)', '"2 b",)'), "'2 b' is not a size"),
         (text.replace('f32["2*b"]', 'f32["__import__(b)"]'), "is not a size"),
     ):
