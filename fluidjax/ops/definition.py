@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import export
 
 from ..errors import ArgumentError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import FrozenMap, OpDesc
@@ -344,6 +345,13 @@ def _folded(
         isinstance(x, np.ndarray) and x.dtype.kind in "biu" and x.size <= FOLD for x in leaves
     ):
         return None
+    if any(
+        export.is_symbolic_dim(n)
+        for held in attrs.values()
+        if isinstance(held, tuple)
+        for n in held
+    ):
+        return None  # only a function of the step's arguments has such sizes
     if sized and any(
         math.prod(x.shape) > FOLD for x in jax.tree.leaves(_shapes(fn, values, attrs))
     ):

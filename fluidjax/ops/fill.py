@@ -13,7 +13,7 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import EnforceNotMet, MixesRows, ShapeError
-from .concrete import SMALL, concrete, integers, known, refuse_huge, shape_spec
+from .concrete import SMALL, are_numbers, concrete, integers, known, refuse_huge, shape_spec
 from .infer import Spec
 from .ragged import ROWS, Ragged, rows_of
 from .registry import Array, Float64s, Floats, Int64, Ints, Longs, Scalars, op
@@ -28,7 +28,7 @@ def constant(shape: Sequence[int], value: Any, dtype: np.dtype, small: int = SMA
     refuse_huge("fill_constant", shape, dtype)
     return (
         np.full(shape, value, dtype)
-        if math.prod(shape) <= small
+        if are_numbers(shape) and math.prod(shape) <= small
         else jnp.full(shape, np.asarray(value, dtype))
     )
 

@@ -174,6 +174,54 @@ def test_a_scan_is_a_recurrent_op_in_both_directions() -> None:
     assert error_of(fn, (params, normal(3, 3, 6)), traced, result) < 1e-6
 
 
+def masked(p: Any, x: Any) -> Any:
+    """Rows, numbers and masks that are no sample's own, repeated for each sample."""
+    places = jnp.broadcast_to(jnp.arange(6), x.shape[:2])
+    causal = nn.make_causal_mask(x[..., 0])
+    scores = jnp.einsum("bqc,bkc->bqk", x, x)[:, None]
+    first = jnp.broadcast_to(p["first"], (x.shape[0], 1, 3))
+    return (
+        jnp.where(causal, scores, p["low"]),
+        jnp.concatenate([first, x], 1),
+        places * jnp.broadcast_to(x.sum(), x.shape[:1])[:, None],
+    )
+
+
+def test_what_is_repeated_for_each_sample_is_raised_and_exported() -> None:
+    params, x = {"low": jnp.array(-9.0), "first": normal(1, 1, 3)}, normal(2, 6, 3)
+    traced = fluid.trace(masked, params, x, state=0, dynamic={"x": ("b",)})
+    result = run(WHOLE, traced.main.desc, traced.state, keep=traced.fetches)
+    kinds = Counter(op.type for op in result.desc.blocks[0].ops)
+    assert not [k for k in kinds if k.startswith("jax.")] and not result.refusals, str(result.notes)
+    persistable = {n for n, v in result.desc.blocks[0].vars.items() if v.persistable}
+    state = {n: v for n, v in {**traced.state, **result.params}.items() if n in persistable}
+    step = jax.jit(fluid.step_fn(Program.from_desc(result.desc), list(traced.fetches)))
+    any_batch = jax.ShapeDtypeStruct(jax.export.symbolic_shape("n, 6, 3"), x.dtype)
+    exported = jax.export.export(step)(state, {"x": any_batch})
+    for batch in (1, 3, 8):
+        x = normal(batch, 6, 3)
+        expected = masked(params, x)
+        for call in (step, exported.call):
+            for a, b in zip(expected, call(state, {"x": x})[1], strict=True):
+                np.testing.assert_allclose(b, a, rtol=0, atol=2e-6 * float(jnp.abs(a).max()))
+
+
+def test_sizes_of_constants_are_those_of_an_exported_step() -> None:
+    """An op on numbers that are known, whose result has a symbolic size."""
+    traced = fluid.trace(
+        lambda x: jnp.broadcast_to(np.arange(3), x.shape) * x, normal(2, 3), dynamic={"x": ("b",)}
+    )
+    result = run("fold_constants", traced.main.desc, traced.state, keep=traced.fetches)
+    step = jax.jit(fluid.step_fn(Program.from_desc(result.desc), list(traced.fetches)))
+    any_batch = jax.ShapeDtypeStruct(jax.export.symbolic_shape("n, 3"), jnp.float32)
+    exported = jax.export.export(step)(result.params, {"x": any_batch})
+    for batch in (1, 3, 8):
+        x = normal(batch, 3)
+        np.testing.assert_array_equal(
+            exported.call(result.params, {"x": x})[1][0], x * np.arange(3)
+        )
+
+
 def test_results_of_large_logits_are_not_cut_off() -> None:
     """Paddle's softmax gives nothing below exp(-64)."""
     x = jnp.array([[0.0, 200.0, -300.0], [1.0, 2.0, 3.0]])

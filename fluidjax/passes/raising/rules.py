@@ -258,8 +258,10 @@ def aligned(place: Place, x: str, y: str) -> tuple[str, int]:
 
 def expanded(place: Place, name: str, wanted: Sequence[Any], last: bool = False) -> str:
     """A value repeated along its axes of size 1 until it has this shape. Raises Refused for open
-    sizes.
+    sizes, but for a first one that something fed has.
     """
+    if wanted and place.dims(name)[0] == 1 and isinstance(wanted[0], str):
+        return _repeated(place, name, wanted, last)
     times = []
     for n, m in zip(place.dims(name), wanted, strict=True):
         if n != m and (n != 1 or not isinstance(m, int)):
@@ -268,6 +270,25 @@ def expanded(place: Place, name: str, wanted: Sequence[Any], last: bool = False)
     if all(t == 1 for t in times) and not last:
         return name
     return place.sized(place.moved(name, "expand", last, expand_times=times), wanted)
+
+
+def _repeated(place: Place, name: str, wanted: Sequence[Any], last: bool) -> str:
+    """A value of one row for each row that is fed: it is added to zeros."""
+    dtype = place.var(name).dtype
+    kind = "int32" if dtype == "bool" else dtype
+    if kind != dtype:
+        name = place.add("cast", {"X": name}, in_dtype=enum_of(dtype), out_dtype=enum_of(kind))
+    one = place.reshaped(expanded(place, name, (1, *wanted[1:])), wanted[1:] or (1,))
+    zeros = _full_like(place, wanted, 0.0, kind)
+    axis = 1 if wanted[1:] else -1
+    found = place.add(
+        "elementwise_add", {"X": zeros, "Y": one}, last=last and kind == dtype, axis=axis
+    )
+    if kind != dtype:
+        found = place.add(
+            "cast", {"X": found}, last=last, in_dtype=enum_of(kind), out_dtype=enum_of(dtype)
+        )
+    return place.sized(found, wanted)
 
 
 @single("broadcast_in_dim")
@@ -427,24 +448,28 @@ def cumsum(place: Place) -> None:
 def full(place: Place) -> None:
     value, shape = place.op.attrs["value"], place.op.attrs["shape"] or (1,)
     if any(isinstance(n, str) and not n.isdigit() for n in shape):
-        _full_like(place, place.dims(place.out.name), float(value))
+        _full_like(
+            place, place.dims(place.out.name), float(value), place.op.attrs["dtype"], last=True
+        )
         return
     shape = [int(n) for n in shape]
     place.add("fill_constant", {}, last=True, shape=shape, value=float(value), dtype=enum_of(place.op.attrs["dtype"]))  # fmt: skip
 
 
-def _full_like(place: Place, sizes: Sequence[Any], value: float) -> None:
+def _full_like(
+    place: Place, sizes: Sequence[Any], value: float, dtype: Any, last: bool = False
+) -> str:
     """A number repeated, if one size is that of a fed array."""
     unknown = [at for at, n in enumerate(sizes) if not isinstance(n, int)]
     for name, var in place.source.vars.items():
         if len(unknown) == 1 and var.is_data and sizes[unknown[0]] in place.dims(name):
             wanted = [-1 if at == unknown[0] else n for at, n in enumerate(sizes)]
             at, out = place.dims(name).index(sizes[unknown[0]]), unknown[0]
-            place.add(
-                "fill_constant_batch_size_like", {"Input": name}, last=True, shape=wanted, value=value,
-                dtype=enum_of(place.op.attrs["dtype"]), input_dim_idx=at, output_dim_idx=out,
+            made = place.add(
+                "fill_constant_batch_size_like", {"Input": name}, last=last, shape=wanted, value=value,
+                dtype=enum_of(dtype), input_dim_idx=at, output_dim_idx=out,
             )  # fmt: skip
-            return
+            return place.sized(made, sizes)
     raise Refused("its size is open, and nothing that is fed has it")
 
 
