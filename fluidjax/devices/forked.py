@@ -32,6 +32,18 @@ def devices_asked_for() -> None:
     refuse()
 
 
+def refuse_waiting(ready: bool) -> None:
+    """Raises UnsupportedError in a process that lacks the threads of its parent, unless what is
+    asked for is ready: a thread of the parent was changing it, and is not there to end it.
+    """
+    if without_threads and not ready:
+        raise UnsupportedError(
+            "this process was forked while another thread of its parent ran a program that changes"
+            " these variables, so their values would never come; read them before the fork, or fork"
+            " while no program runs"
+        )
+
+
 def refuse() -> None:
     """Raises UnsupportedError in a process that lacks XLA's threads."""
     if without_threads:

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..devices import forked
 from ..devices.placement import Mesh, PerRank, Placement, Spanning, per_rank, spread_out
 from ..devices.platforms import Packing
 from ..devices.shard_layout import ShardedValue, ShardLayout, arrays_of
@@ -247,6 +248,7 @@ class StateBuffers:
             return self.sharded[name].joined(self._rows_of)
         g, i, pack = self._at[name]
         array = self.arrays[g][i]
+        forked.refuse_waiting(not forked.without_threads or array.is_ready())
         if self.layouts[g].own[i]:
             array = first_row(array)
         if pack is None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from ..devices import forked
 from ..devices.placement import PerRank
 from ..devices.shard_layout import ShardedValue
 from .selected_rows import SelectedRows
@@ -50,6 +51,7 @@ def lasting(value: Any) -> Any:
     """
     if not isinstance(value, jax.Array) or not value.is_fully_addressable:
         return value
+    forked.refuse_waiting(not forked.without_threads or value.is_ready())
     return np.asarray(value) if len(value.devices()) == 1 else value.copy()
 
 

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
+from weakref import WeakSet
 
+from ..devices import forked
 from ..ops import py_functions
 
 T = TypeVar("T")
@@ -26,10 +29,13 @@ PATIENCE = 1.0  # seconds that a run waits for threads that came before it
 _numbers = itertools.count()
 
 
+_turns: WeakSet[Turn] = WeakSet()
+
+
 class Turn:
     """The locks of a group of variables that programs write together."""
 
-    __slots__ = ("arrays", "number", "steps", "waiting")
+    __slots__ = ("__weakref__", "arrays", "left", "number", "steps", "waiting")
 
     def __init__(self, number: float | None = None) -> None:
         self.number: float = next(_numbers) if number is None else number
@@ -37,6 +43,9 @@ class Turn:
         self.arrays = threading.RLock()
         # a lock for each waiting thread, held until that thread has begun
         self.waiting: set[Any] = set()
+        # whether a thread held it when this process was forked, which left that thread out
+        self.left = False
+        _turns.add(self)
 
     def let_pass(self) -> None:
         """Wait until the threads that wait already have begun. Otherwise a loop of short steps
@@ -48,6 +57,19 @@ class Turn:
 
 
 NOBODY = Turn(math.inf)
+
+
+def _in_child() -> None:
+    for turn in _turns:
+        turn.waiting.clear()
+        for lock in (turn.steps, turn.arrays):
+            if lock.acquire(blocking=False):
+                lock.release()
+            else:
+                turn.left = True
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 class HasTurn(Protocol):
@@ -86,6 +108,7 @@ def in_line(turns: Sequence[Turn], locks: Sequence[Any], work: Callable[[], T]) 
         if begun.locked():
             begun.release()
 
+    forked.refuse_waiting(not any(turn.left for turn in turns))
     try:
         begun.acquire()
         for turn in turns:

@@ -60,3 +60,39 @@ def test_a_forked_process_runs_or_says_why_not() -> None:
     assert len(said) == 7 and all(
         "forked from one that had made an executor or run a program" in line for line in said
     )
+
+
+WITHIN_A_STEP = (
+    BEGIN
+    + """
+import threading
+exe = fluid.Executor(); exe.run(startup)
+within, go = threading.Event(), threading.Event()
+def wait(x):
+    within.set(); assert go.wait(60); return x
+with fluid.program_guard(fluid.Program(), fluid.Program()):
+    w = fluid.layers.create_global_var([1], 0.0, "float32", persistable=True, name="w")
+    late = fluid.default_main_program().current_block().create_var(name="late", dtype="float32", shape=[1])
+    fluid.layers.py_func(wait, w, late)
+    fluid.layers.assign(late + 1.0, w)
+    exe.run(fluid.default_startup_program())
+    stepping = fluid.default_main_program()
+thread = threading.Thread(target=exe.run, args=(stepping,)); thread.start(); assert within.wait(60)
+read = lambda name: np.array(fluid.global_scope().find_var(name).get_tensor()).size
+assert child(lambda: read("w")) == child(lambda: fluid.io.save_persistables(exe, "never", stepping)) == 7
+assert child(lambda: read(main.all_parameters()[0].name)) == 0  # no step changes it
+go.set(); thread.join()
+print("parent", read("w"))
+"""
+)
+
+
+def test_what_a_thread_was_changing_at_the_fork_is_told() -> None:
+    """A child has none of its parent's threads, so it would wait for their turn for ever."""
+    found = subprocess.run(
+        [sys.executable, "-c", WITHIN_A_STEP], cwd=ROOT, capture_output=True, text=True, timeout=200
+    )
+    assert found.returncode == 0, found.stderr[-3000:]
+    lines = found.stdout.splitlines()
+    assert lines[-1] == "parent 1"
+    assert sum("forked while another thread of its parent ran a program" in n for n in lines) == 2
