@@ -1,5 +1,5 @@
-"""paddle.reader's decorators of readers and fluid.reader's DataLoader, under one module name;
-loaders/ has them.
+"""paddle.reader's decorators of readers and fluid.reader's DataLoader, under one module name; they
+are in loaders/.
 """
 
 from typing import TYPE_CHECKING

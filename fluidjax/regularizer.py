@@ -15,7 +15,7 @@ from .graph.variable import Parameter, Variable
 
 _logger = logging.getLogger(__name__)
 
-NEW_GRAD = "@NEWGRAD@"  # a dense gradient that replaces a sparse one carries this behind its name
+NEW_GRAD = "@NEWGRAD@"  # suffix of the name of a dense gradient that replaces a sparse one
 Pair = tuple[Parameter, Variable | None]
 
 
@@ -47,7 +47,7 @@ class _Decay(WeightDecayRegularizer):
 
     @property
     def coefficient(self) -> float:
-        """By what the penalty is multiplied."""
+        """The factor of the penalty."""
         return self._regularization_coeff
 
     def __str__(self) -> str:
@@ -115,11 +115,12 @@ def _regularized(param: Parameter, grad: Variable, penalty: Callable[..., Variab
 def append_regularization_ops(
     parameters_and_grads: Sequence[Pair], regularization: Any = None
 ) -> list[Pair]:
-    """Append the weight decay of every parameter; the pairs with the gradients that include it.
+    """Append the weight decay of every parameter; returns the pairs with the gradients that include
+    it.
 
-    A parameter's own regularizer (``ParamAttr(regularizer=...)``) takes the place of
-    `regularization`, the optimizer's. Pairs without a gradient pass through. Raises FluidTypeError
-    for a regularizer that cannot be called.
+    A parameter's own regularizer (``ParamAttr(regularizer=...)``) overrides the optimizer's
+    `regularization`. Pairs without a gradient are not changed. Raises FluidTypeError for a
+    regularizer that cannot be called.
     """
     own = [p.name for p, _ in parameters_and_grads if getattr(p, "regularizer", None) is not None]
     if own and regularization is not None:

@@ -13,7 +13,7 @@ from .errors import FluidTypeError
 
 
 class UniqueNameGenerator:
-    """Counts how often each prefix was asked for, by whatever thread."""
+    """Counts the uses of each prefix, over all threads."""
 
     def __init__(self, prefix: str = "") -> None:
         self.ids: defaultdict[str, int] = defaultdict(int)
@@ -48,7 +48,7 @@ def generate(key: str) -> str:
 
 
 def generate_with_ignorable_key(key: str) -> str:
-    """A name whose key Fluid does not promise to keep."""
+    """A name whose key Fluid may change."""
     return _current.get()(key)
 
 
@@ -63,8 +63,8 @@ def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenera
 
 @contextlib.contextmanager
 def guard(new_generator: str | UniqueNameGenerator | None = None) -> Iterator[None]:
-    """Number names afresh within the block, in this thread; a string becomes the prefix of every
-    name.
+    """Restart the numbers of names within the block, in this thread; a string becomes the prefix of
+    every name.
     """
     if isinstance(new_generator, bytes):
         new_generator = new_generator.decode()

@@ -1,4 +1,4 @@
-"""fluid.wrapped_decorator: decorators that leave a function's signature as it is."""
+"""fluid.wrapped_decorator: decorators that keep a function's signature."""
 
 from __future__ import annotations
 

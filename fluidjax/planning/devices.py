@@ -1,4 +1,4 @@
-"""What one device can do: its peak of operations, its memory, and how fast that is read."""
+"""The performance of one device: its peak of operations, its memory, and the memory's bandwidth."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ DEVICES: Mapping[str, Device] = {
 
 
 def as_device(value: Any) -> Device | None:
-    """A device from itself or the name of a preset; None: nothing is known. Raises FluidValueError
-    for what is none.
+    """A device from itself or the name of a preset; None: unknown. Raises FluidValueError for
+    anything else.
     """
     if value is None or isinstance(value, Device):
         return value

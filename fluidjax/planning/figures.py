@@ -1,6 +1,4 @@
-"""What a plan knows, without the ways of showing it: a row for each strategy and number of
-devices.
-"""
+"""The data of a plan, without its presentation: a row for each strategy and number of devices."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class Row:
 
     @property
     def bytes(self) -> int:
-        """What a device needs: what it holds, and the temporaries of the compiler where they are
+        """The bytes that a device needs: held values, and the compiler's temporaries if they are
         known, else the activations.
         """
         return (
@@ -87,6 +85,6 @@ class Figures:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """A dict of plain values, for JSON."""
         rows = [{**asdict(r), "payload": dict(r.payload), "bytes": r.bytes} for r in self.rows]
         return {"given": dict(self.given), "rows": rows}

@@ -1,4 +1,4 @@
-"""The collectives of a compiled step, read from its text: what a plan is checked against."""
+"""The collectives of a compiled step, read from its text, to check a plan against."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def payload(text: str, ranks: int) -> dict[str, int]:
     found = Counter[str]()
     for types, name, starts in _CALL.findall(text):
         arrays = [_bytes(*m.groups()) for m in _ARRAY.finditer(types)]
-        # the operands stand before the results, counters of the runtime behind them
+        # the operands are before the results, counters of the runtime behind them
         if starts and name != ALL_REDUCE:
             operands = len(arrays) // 2
             arrays = arrays[operands : 2 * operands] if name == ALL_GATHER else arrays[1:2]

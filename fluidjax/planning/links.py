@@ -1,4 +1,4 @@
-"""How fast devices talk, and how long a collective takes over their links."""
+"""The speed of links between devices, and the time of a collective over them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Links:
-    """Links of devices in groups (a server, a pod). within: between two of a group; between: of
-    each device to other groups.
+    """Links of devices in groups (a server, a pod). within: between two devices of a group;
+    between: from each device to other groups.
 
-    group: how many devices a group has; None: all of them are in one.
+    group: the number of devices of a group; None: all devices are in one.
     """
 
     name: str
@@ -67,8 +67,8 @@ class Links:
             )
 
     def split(self, ranks: int) -> tuple[int, int]:
-        """How many devices of a group take part, and how many groups. Raises FluidValueError unless
-        groups are full.
+        """The number of devices of a group that take part, and the number of groups. Raises
+        FluidValueError unless groups are full.
         """
         if self.group is None or ranks <= self.group:
             return ranks, 1
@@ -150,7 +150,7 @@ LINKS: Mapping[str, Links] = {
 
 def as_links(value: Any) -> Links:
     """Links from themselves, from a Link, or from the name of a preset. Raises FluidValueError for
-    what is none.
+    anything else.
     """
     if isinstance(value, Links):
         return value

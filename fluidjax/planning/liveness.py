@@ -65,7 +65,7 @@ def peak(traced: Any, given: Sequence[bool], in_place: bool) -> int:
 
 
 def _same_bytes(eqn: Any) -> bool:
-    """Whether the result is the operand in another shape, or as it is."""
+    """Whether the result is the operand, unchanged or in another shape."""
     name = eqn.primitive.name
     return name in RESHAPES or (name == "pad" and not any(map(any, eqn.params["padding_config"])))
 

@@ -1,5 +1,5 @@
-"""One rank's step, traced on types alone: its work, the bytes of its values, and what its
-collectives would be given.
+"""One rank's step, traced on types: its work, the bytes of its values, and the inputs of its
+collectives.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ class Local:
 
     @property
     def activations(self) -> int:
-        """Bytes of what the step computes and forgets, where most of it is alive: activations and
-        gradients.
-        """
+        """The bytes of temporary values at the peak: activations and gradients."""
         return self.peak.by_kind["activations"] + self.peak.by_kind["gradients"]
 
 

@@ -1,4 +1,4 @@
-"""The collectives of a traced function: equal ones of equal values once, as XLA has them."""
+"""The collectives of a traced function; equal collectives of equal values count once, as in XLA."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ class Message:
 
 
 def sent(traced: Any) -> tuple[Message, ...]:
-    """The collectives of what jax.make_jaxpr gives, in order; none of them in a loop or a
-    branch.
-    """
+    """The collectives of a jaxpr, in order; none of them in a loop or a branch."""
     return tuple(_Numbering().walk(traced.jaxpr, list(range(-len(traced.jaxpr.invars), 0))))
 
 
@@ -38,7 +36,7 @@ class _Numbering:
 
     def __init__(self) -> None:
         self.numbers: dict[Hashable, int] = {}
-        self.shaped: dict[int, int] = {}  # a reshaped value -> what it was
+        self.shaped: dict[int, int] = {}  # a reshaped value -> the original value
         self.results: list[int] = []
 
     def walk(self, body: Any, arguments: list[int]) -> Iterator[Message]:

@@ -1,4 +1,4 @@
-"""fluid.plan: a program carried to many devices on paper."""
+"""fluid.plan: estimates the cost of a program on many devices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .ranks import (
 from .report import Plan
 from .work import Work
 
-JOINED = 30 * 2**20  # bytes: up to so many XLA on GPUs joins collectives of a kind into one message
+JOINED = 30 * 2**20  # bytes: XLA on GPUs joins smaller collectives of a kind into one message
 
 
 def plan(
@@ -62,8 +62,8 @@ def plan(
     feed_shapes: Mapping[str, Sequence[int]] | None = None,
     lengths: Lengths | None = None,
 ) -> Plan:
-    """What a step of the program needs on so many devices; nothing is run or allocated, and none of
-    them has to be there.
+    """The cost of a step of the program on many devices; nothing is run or allocated, and the
+    devices need not exist.
 
         print(fluid.plan(main, devices=(8, 4096), batch_per_device=64, links="h100", device="h100",
         fetch_list=[loss]))
@@ -195,9 +195,7 @@ def _cores(cores: Any) -> int | None:
 
 @dataclass(frozen=True)
 class _Phases:
-    """What a device does in a step: its part before the gradients are exchanged, and then its
-    update.
-    """
+    """The parts of a device's step: before the exchange of gradients, and the update."""
 
     before: Work
     update: Work
@@ -214,7 +212,7 @@ class _Phases:
         return _compute(self.before, device) + _compute(self.update, device)
 
     def seconds(self, device: Device) -> float:
-        """The least time: in each phase operations and memory may go on at once, but the second
+        """The least time: within a phase operations and memory may overlap, but the second phase
         waits for the first.
         """
         return sum(
@@ -231,7 +229,7 @@ def _compute(work: Work, device: Device) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One program, and what its times are computed from."""
+    """One program, and the data that its times are computed from."""
 
     program: Program
     fetches: tuple[str, ...]
@@ -282,7 +280,7 @@ class _Job:
         desc = rank_program(self.program, strategy, ranks)
         keeps = held(self.program.desc, desc, self.fetches)
         alone = ranks == 1
-        # XLA's all-reduce on GPUs writes over what it is given
+        # XLA's all-reduce on GPUs overwrites its operand
         in_place = self.device is not None
         last = self.update(each) if alone else update(desc, self.fetches, ranks, one, in_place)
         payload = Counter[str]()
@@ -309,7 +307,7 @@ class _Job:
         return replace(row, bound=self._bound(row))
 
     def update(self, each: int) -> Update:
-        """What one device does to update by itself."""
+        """The work of one device for its update."""
         if each not in self._updates:
             self._updates[each] = update(self.program.desc, self.fetches, 1, self.local(each))
         return self._updates[each]
@@ -375,7 +373,7 @@ class _Job:
         return work.compute(self.device), traffic, work.seconds(self.device)
 
     def _whole(self, each: int) -> _Phases:
-        """A step of one device."""
+        """A step of one device on the whole program."""
         return _Phases(self.local(each).work - self.update(each).work, self.update(each).phase)
 
     def _weight(self, work: _Phases) -> float:
@@ -415,9 +413,7 @@ class _Job:
 
 @contextlib.contextmanager
 def _fitting(each: int) -> Iterator[None]:
-    """What is raised within for shapes that do not fit, by an op or by jax, says for how many
-    samples.
-    """
+    """Within the block, add the number of samples to errors for shapes that do not fit."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -428,7 +424,7 @@ def _fitting(each: int) -> Iterator[None]:
             f" {str(error).splitlines()[0][:200]}"
         )
         for text in getattr(error, "__notes__", ()):
-            if text.startswith("in op"):  # what jax says of its frames is no help here
+            if text.startswith("in op"):  # jax's note about its frames does not help here
                 found.add_note(text)
         raise found from error
 

@@ -1,5 +1,5 @@
-"""What every rank of a job runs, for any number of ranks, and what the ranks tell each other in a
-step.
+"""The program that every rank of a job runs, for any number of ranks, and the messages between
+ranks in a step.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def rank_program(program: Program, strategy: str, ranks: int) -> ProgramDesc:
 
 
 def passes(program: Program, strategy: str, ranks: int) -> tuple[ProgramDesc, tuple[Pass, ...]]:
-    """A program, and what makes it the one that each of the ranks runs."""
+    """A program, and the passes that turn it into each rank's program."""
     if ranks == 1 or not trains(program.desc):
         return program.desc, ()
     if strategy == WHOLE:
@@ -92,7 +92,7 @@ def passes(program: Program, strategy: str, ranks: int) -> tuple[ProgramDesc, tu
 
 @dataclass(frozen=True)
 class Held:
-    """Bytes that a rank keeps between steps."""
+    """The bytes that a rank keeps between steps."""
 
     parameters: int
     state: int

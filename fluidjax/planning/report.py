@@ -8,7 +8,7 @@ from .figures import Figures
 
 
 class Plan(Figures, Shown):
-    """What fluid.plan returns."""
+    """The result of fluid.plan."""
 
     def __str__(self) -> str:
         return tables.text(self)

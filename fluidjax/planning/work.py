@@ -1,5 +1,5 @@
-"""Operations and bytes of a traced function, counted from its equations: what nothing needs is left
-out.
+"""Operations and bytes of a traced function, counted from its equations; unneeded equations are
+left out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Work:
 
 
 def count(traced: Any) -> Work:
-    """The work of a traced function (what jax.make_jaxpr gives)."""
+    """The work of a traced function, given its jaxpr."""
     found = _Count()
     whole = traced.jaxpr
     found.walk(whole, [True] * len(whole.outvars), 1)
@@ -75,10 +75,13 @@ class _Count:
         self.others = 0.0
         self.traffic = 0.0
         self.open_loops = 0
-        self.platforms: set[Any] = set()  # values that say which platform a step is compiled for
+        # values that depend on the platform a step is compiled for
+        self.platforms: set[Any] = set()
 
     def walk(self, body: Any, wanted: Sequence[bool], times: int) -> list[bool]:
-        """Count the equations that the wanted results need, last first; which arguments those need."""
+        """Count the equations that the wanted results need, last first; which arguments those
+        need.
+        """
         needed = {
             v
             for v, want in zip(body.outvars, wanted, strict=True)
