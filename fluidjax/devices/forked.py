@@ -8,6 +8,7 @@ for its threads.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ..errors import UnsupportedError
 
@@ -42,6 +43,12 @@ def refuse_waiting(ready: bool) -> None:
             " these variables, so their values would never come; read them before the fork, or fork"
             " while no program runs"
         )
+
+
+def refuse_unfinished(array: Any) -> None:
+    """`refuse_waiting` for an array that may still be computed."""
+    if without_threads:
+        refuse_waiting(array.is_ready())
 
 
 def refuse() -> None:

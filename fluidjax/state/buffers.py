@@ -248,7 +248,7 @@ class StateBuffers:
             return self.sharded[name].joined(self._rows_of)
         g, i, pack = self._at[name]
         array = self.arrays[g][i]
-        forked.refuse_waiting(not forked.without_threads or array.is_ready())
+        forked.refuse_unfinished(array)
         if self.layouts[g].own[i]:
             array = first_row(array)
         if pack is None:

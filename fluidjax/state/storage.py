@@ -51,7 +51,7 @@ def lasting(value: Any) -> Any:
     """
     if not isinstance(value, jax.Array) or not value.is_fully_addressable:
         return value
-    forked.refuse_waiting(not forked.without_threads or value.is_ready())
+    forked.refuse_unfinished(value)
     return np.asarray(value) if len(value.devices()) == 1 else value.copy()
 
 
