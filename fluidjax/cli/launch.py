@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if not args.script.is_file():
         raise FluidValueError(f"there is no script {str(args.script)!r}")
-    gpus = _listed(args.gpus)
+    gpus = _gpus(args.gpus)
     workers, servers = (
         _endpoints("--workers", "--worker_num", args.workers),
         _endpoints("--servers", "--server_num", args.servers),
@@ -140,6 +140,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _gpus(text: str) -> list[str]:
+    """The GPUs of a list. Raises FluidValueError for anything but a number or a UUID, which CUDA
+    would take for the end of the list.
+    """
+    listed = _listed(text)
+    for gpu in listed:
+        if not (gpu.isdecimal() or gpu.startswith(("GPU-", "MIG-"))):
+            raise FluidValueError(
+                f"--gpus lists GPUs by number or UUID, as in --gpus=0,1, but {gpu!r} is neither"
+            )
+    return listed
 
 
 def _endpoints(option: str, counting: str, text: str) -> list[str]:

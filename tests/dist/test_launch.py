@@ -440,6 +440,8 @@ MISTAKES = {
     "no negative number of pservers, not 1 and -1": ["--nproc", "1", "--pservers", "-1", __file__],
     "one machine can have 254 pservers, not 300": ["--nproc", "1", "--pservers", "300", __file__],
     "a trainer has at least one device, not 0": ["--nproc", "1", "--devices-per-proc", "0", __file__],
+    "--gpus lists GPUs by number or UUID, as in --gpus=0,1, but 'all' is neither": ["--gpus=all", __file__],
+    "but '-1' is neither": ["--selected_gpus=0,-1", __file__],
     "2 trainers need 2 GPUs, one each, but 1 are named: 0": ["--nproc", "2", "--gpus", "0", __file__],
     "go with --nproc": ["--pservers", "1", __file__],
     "--servers 2 lists no endpoint, such as 127.0.0.1:6170; for 2 processes write --server_num 2": [
