@@ -1,8 +1,11 @@
-"""Ops of the form y = a * x + b with a constant pair (a, b) for every channel."""
+"""Ops of the form y = a * x + b with a constant pair (a, b) for every channel, and reshapes that
+keep the channels an axis of their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,3 +203,46 @@ AFFINE: dict[str, tuple[Read, Link]] = {
     "batch_norm": (batch_norm, Link("X", "Y")),
     "inplace_abn": (batch_norm, Link("X", "Y")),
 }
+
+# op types that keep the order of the elements, and the slots of the value
+RESHAPES: dict[str, Link] = dict.fromkeys(
+    ("reshape", "reshape2", "squeeze", "squeeze2", "unsqueeze", "unsqueeze2"), Link("X", "Out")
+)
+THROUGH: dict[str, Link] = {**{kind: link for kind, (_, link) in AFFINE.items()}, **RESHAPES}
+
+
+def reshaped(values: Values, op: OpDesc, place: Place) -> Place:
+    """The context after a reshape: the axis with as many elements per step as the channels had
+    before. Raises Refused if there is none, or if sizes are not known.
+    """
+    if len(set(op.reads)) > 1:
+        raise Refused(f"the shape of op '{op.type}' is computed by other ops")
+    before, after = (_sizes(values, op, names) for names in (op.input("X"), op.output("Out")))
+    steps = _step(before, place.axis)
+    for axis, size in enumerate(after):
+        if size == place.channels and _step(after, axis) == steps:
+            # an unknown size may differ from another one, unless only axes of size 1 change
+            if "" in steps[1] and op.type.startswith("reshape"):
+                break
+            return Place(len(after), axis, place.channels)
+    raise Refused(f"op '{op.type}' may join the channels with other axes, or split them")
+
+
+def _sizes(values: Values, op: OpDesc, names: Sequence[str]) -> list[int | str]:
+    """The sizes of a value; names of unknown ones, "" for those without a name."""
+    var = values.desc.blocks[0].vars.get(names[0])
+    if var is None or var.shape is None:
+        raise Refused(f"the shapes of op '{op.type}' are not known")
+    dims = var.dims or ("",) * len(var.shape)
+    return [n if n >= 0 else name for n, name in zip(var.shape, dims, strict=True)]
+
+
+def _step(sizes: Sequence[int | str], axis: int) -> tuple[int, list[str]]:
+    """The number of elements from one index along an axis to the next: the product of the known
+    sizes behind it, and the unknown ones.
+    """
+    behind = sizes[axis + 1 :]
+    return (
+        math.prod(n for n in behind if isinstance(n, int)),
+        sorted(n for n in behind if isinstance(n, str)),
+    )

@@ -1,5 +1,5 @@
 """Folding: a linear op and the per-channel affine ops after it become the linear op with another
-weight, and one addition.
+weight, and one addition. Reshapes between them follow the addition.
 
 For y = W x + c followed by a * y + b, channel by channel: W' = a W and b' = a c + b. Both are
 computed in float64 and stored under new names, so other uses of the old weight, in this program or
@@ -9,8 +9,9 @@ another, are not affected.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..base.dtypes import numpy_dtype
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ..ops.build import OpBuilder
-from .affine import AFFINE, Affine, Place, activation, parameter
+from .affine import AFFINE, RESHAPES, THROUGH, Affine, Place, activation, parameter, reshaped
 from .base import Params, new_name, values_of
 from .certificate import Fold
 from .linear import LINEAR, refuse_extras
@@ -32,7 +33,9 @@ SUFFIX = "_fuse_bn"  # Fluid's
 
 @dataclass(frozen=True)
 class Found:
-    """A foldable chain: positions of the linear op and of the ops after it, and their combined map."""
+    """A foldable chain: positions of the linear op and of the ops after it, and their combined map.
+    place: the context of the linear op's result.
+    """
 
     ops: tuple[int, ...]
     place: Place
@@ -41,8 +44,8 @@ class Found:
 
 
 def examine(values: Values, params: Params, positions: Sequence[int]) -> Found:
-    """Whether a chain (a linear op, then affine ops) may be folded. Raises Refused with the reason
-    if not.
+    """Whether a chain (a linear op, then affine ops and reshapes) may be folded. Raises Refused
+    with the reason if not.
 
     Only the last op may end with an activation.
     """
@@ -53,7 +56,7 @@ def examine(values: Values, params: Params, positions: Sequence[int]) -> Found:
     place = _place(
         values, first, linear.gives, linear.channels(first, weight.shape), linear.channel
     )
-    total = place.identity
+    here, total = place, place.identity
     if linear.bias and first.input(linear.bias):
         bias, c = parameter(values, params, first, linear.bias)
         if c.size != place.channels:
@@ -62,9 +65,13 @@ def examine(values: Values, params: Params, positions: Sequence[int]) -> Found:
             )
         total = replace(total, b=c.reshape(-1), reads=(bias,))
     for before, at in pairwise(positions):
-        gives = linear.gives if before == positions[0] else AFFINE[values.ops[before].type][1].gives
+        gives = linear.gives if before == positions[0] else THROUGH[values.ops[before].type].gives
         values.only_read_by(values.given(before, gives), at)
-        total = AFFINE[values.ops[at].type][0](values, params, values.ops[at], place).after(total)
+        op = values.ops[at]
+        if op.type in RESHAPES:
+            here = reshaped(values, op, here)
+        else:
+            total = AFFINE[op.type][0](values, params, op, here).after(total)
     for at in positions[1:-1]:
         if curved := activation(values.ops[at]):
             raise Refused(f"its input comes through the {curved[0]} of op '{values.ops[at].type}'")
@@ -91,7 +98,7 @@ def _place(values: Values, op: OpDesc, gives: str, channels: int, axis: Any) -> 
 def _refuse_side_outputs(values: Values, at: int) -> None:
     """Raises Refused if anything reads another output of an affine op (a batch_norm's SavedMean)."""
     op = values.ops[at]
-    gives = AFFINE[op.type][1].gives
+    gives = THROUGH[op.type].gives
     for slot, names in op.outputs.items():
         if slot == gives or slot in ("MeanOut", "VarianceOut"):
             continue
@@ -154,30 +161,33 @@ class Folder:
     def _behind(
         self, found: Found, last: OpDesc, out: VarDesc, add_zero: bool
     ) -> tuple[OpDesc, ...]:
-        """The addition, and the activation of an inplace_abn."""
-        ends_with = activation(last)
-        ops: list[OpDesc] = []
+        """The addition, the reshapes, and the activation of an inplace_abn."""
+        steps: list[tuple[VarDesc, Callable[[str, str], OpDesc]]] = []  # a result's like, its op
         if add_zero or found.affine.b.any():
             bias = found.affine.b.astype(numpy_dtype(out.dtype or "float32"))
             base = found.affine.reads[0] if found.affine.reads else out.name
             vector = VarDesc(base, bias.shape, out.dtype, persistable=True, is_parameter=True)
             b = self._parameter(base, vector, bias)
-            x = self._temporary(out)
-            y = self._temporary(out) if ends_with else _result(last)
-            ops.append(
-                self._build.op(
-                    "elementwise_add",
-                    {"X": x, "Y": b},
-                    {"Out": y},
-                    None,
-                    last,
-                    axis=found.place.axis,
-                )
-            )
-        if ends_with:
-            x = ops[-1].output("Out")[0] if ops else self._temporary(out)
-            ops.append(self._build.over(ends_with[0], x, last, _result(last), **ends_with[1]))
+            steps.append((out, partial(self._addition, last, b, found.place.axis)))
+        for at in found.ops[1:]:
+            if (op := self.values.ops[at]).type in RESHAPES:
+                like = self._declared[op.output("Out")[0]]
+                steps.append((like, partial(_again, op)))
+        if ends_with := activation(last):
+            kind, attrs = ends_with
+            steps.append((out, lambda x, y: self._build.over(kind, x, last, y, **attrs)))
+        ops: list[OpDesc] = []
+        x = self._temporary(out) if steps else ""
+        for i, (like, make) in enumerate(steps):
+            y = _result(last) if i == len(steps) - 1 else self._temporary(like)
+            ops.append(make(x, y))
+            x = y
         return tuple(ops)
+
+    def _addition(self, last: OpDesc, b: str, axis: int, x: str, y: str) -> OpDesc:
+        return self._build.op(
+            "elementwise_add", {"X": x, "Y": b}, {"Out": y}, None, last, axis=axis
+        )
 
     def _parameter(self, base: str, like: VarDesc, value: np.ndarray) -> str:
         name = self._new(base)
@@ -215,3 +225,12 @@ class Folder:
 def _result(last: OpDesc) -> str:
     """The name of a chain's result."""
     return last.output(AFFINE[last.type][1].gives)[0]
+
+
+def _again(op: OpDesc, x: str, y: str) -> OpDesc:
+    """A reshape of another value."""
+    return replace(
+        op,
+        inputs=FrozenMap({**op.inputs, "X": (x,)}),
+        outputs=FrozenMap({**op.outputs, "Out": (y,)}),
+    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..ir.desc import ProgramDesc
-from .affine import AFFINE, batch_norm, refuse_training
+from .affine import AFFINE, RESHAPES, THROUGH, batch_norm, refuse_training
 from .base import Note, Params, Pass, Rewrite, did, refused, register
 from .certificate import Certificate
 from .fold import Folder, examine
@@ -22,7 +22,7 @@ from .linear import LINKS
 from .match import Refused, Values, chain
 
 NORMS = frozenset(kind for kind, (read, _) in AFFINE.items() if read is batch_norm)
-_THROUGH = {kind: AFFINE[kind][1] for kind in ("elementwise_add", *NORMS)}
+_THROUGH = {kind: THROUGH[kind] for kind in ("elementwise_add", *NORMS, *RESHAPES)}
 
 
 @register
@@ -31,8 +31,9 @@ class FuseBatchNorm(Pass):
     """Fold every test-mode batch_norm into the conv2d, conv3d, their transposed kinds, mul, matmul
     or fc before it.
 
-    An addition of a constant per channel may be between them, and the weight may be shared: folded
-    weights get new names. The activation of an inplace_abn stays. Every remaining batch_norm is
+    An addition of a constant per channel may be between them, and reshapes that keep the channels an
+    axis of their own (Paddle's Conv1D before a norm); the weight may be shared: folded weights get
+    new names. The activation of an inplace_abn stays. Every remaining batch_norm is
     noted with the reason. `probe` measures each fold on a random input; the certificate holds the
     figures.
     """

@@ -15,6 +15,7 @@ from ..base.dtypes import numpy_dtype
 from ..ir import edit
 from ..ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ..lower.step import Step
+from .affine import RESHAPES
 
 BATCH, SIZE = 2, 8  # sizes for a probe's open dimensions
 
@@ -64,6 +65,9 @@ def measure(
     shape = _probe_shape(
         vars[source], before[0], [np.shape(values[n]) for n in before[0].reads if n in values]
     )
+    if any(op.type in RESHAPES for op in before):  # their attributes name the declared sizes
+        declared = vars[source].shape or ()
+        shape = [n if n > 0 else small for n, small in zip(declared, shape, strict=True)]
     x = _input(tuple(shape), vars[source].dtype or "float32")
     arrays = [np.asarray(values[n]) for n in params]
     chains = [_canonical(ops, source, params, result, vars) for ops in (before, after)]

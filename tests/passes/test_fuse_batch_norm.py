@@ -81,6 +81,15 @@ FOLDABLE = {
     "inplace_abn elu": lambda x: layers.inplace_abn(
         layers.conv2d(x, 4, 3, bias_attr=False), act="elu"
     ),
+    "conv, squeezed": lambda x: layers.batch_norm(
+        layers.squeeze(layers.conv2d(x, 4, (6, 3), bias_attr=False), [2])
+    ),
+    "conv, bias, reshaped": lambda x: layers.batch_norm(
+        layers.reshape(layers.conv2d(x, 4, 3), [-1, 4, 16])
+    ),
+    "fc, unsqueezed, act": lambda x: layers.inplace_abn(
+        layers.unsqueeze(layers.fc(x, 5), [2, 3]), act="leaky_relu", act_alpha=0.2
+    ),
 }
 
 
@@ -107,6 +116,27 @@ def test_norm_over_another_axis_is_refused() -> None:
     n = net(lambda x: layers.batch_norm(layers.fc(x, 5, num_flatten_dims=2)))
     result = check(n, 0, 1)
     assert "axis 1" in str(result.refusals[0]) and "axis 2" in str(result.refusals[0])
+
+
+def test_a_reshape_that_may_move_channels_is_refused() -> None:
+    """Channels joined with rows; and two unknown sizes, of which a reshape may exchange elements,
+    but not a squeeze.
+    """
+    n = net(lambda x: layers.batch_norm(layers.reshape(layers.conv2d(x, 4, 3), [-1, 16, 4])))
+    (refusal,) = check(n, 0, 1).certificate.refusals
+    assert "may join the channels with other axes" in str(refusal)
+    for flat, folds in (
+        (lambda x: layers.reshape(x, [-1, 4, 0]), 0),
+        (lambda x: layers.squeeze(x, [2]), 1),
+    ):
+        with fresh() as (main, startup):
+            x = fluid.data("x", [None, 3, 6, None])
+            out = layers.batch_norm(flat(layers.conv2d(x, 4, (6, 3))), is_test=True)
+        scope = fluid.Scope()
+        fluid.Executor().run(startup, scope=scope)
+        params = {name: scope.get(name) for name in scope.local_var_names()}
+        found = passes.run(FuseBatchNorm(), main.desc, params, [out.name]).certificate
+        assert (len(found.folds), len(found.refusals)) == (folds, 1 - folds)
 
 
 def test_training_mode_is_refused() -> None:

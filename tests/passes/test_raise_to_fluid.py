@@ -318,6 +318,37 @@ def test_every_batch_norm_is_folded(name: str) -> None:
     assert error_of(fn, args, traced, result) <= 1e-6
 
 
+class Series(nn.Module):
+    """Convolutions of one axis, which Fluid's ops compute as images of height 1."""
+
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        for groups, bias in ((1, True), (8, True), (8, False)):
+            x = nn.Conv(8, (3,), feature_group_count=groups, use_bias=bias)(x)
+            x = nn.relu(nn.BatchNorm(use_running_average=True)(x))
+        x = nn.ConvTranspose(6, (4,), strides=(2,))(x)
+        return nn.BatchNorm(use_running_average=True)(x)
+
+
+@pytest.mark.parametrize("dynamic", [(), ("b",), ("b", "t")])
+def test_norms_behind_convolutions_of_one_axis_are_folded(dynamic: tuple[str, ...]) -> None:
+    apply, params, x = of_linen(Series(), normal(2, 9, 8))
+
+    def fn(params: Any, x: Any) -> Any:
+        return apply(params, x)
+
+    traced = fluid.trace(fn, params, x, state=0, dynamic={"x": dynamic} if dynamic else {})
+    result = run(WHOLE, traced.main.desc, traced.state, keep=traced.fetches)
+    kinds = Counter(op.type for op in result.desc.blocks[0].ops)
+    assert not kinds["batch_norm"] and not [k for k in kinds if k.startswith("jax.")]
+    for size in (
+        x.shape,
+        *([(3, 9, 8)] if dynamic else []),
+        *([(1, 4, 8)] if len(dynamic) > 1 else []),
+    ):
+        assert error_of(fn, (params, normal(*size)), traced, result) <= 1e-6
+
+
 # Each looks like a pattern, and is another function.
 NEARLY: dict[str, tuple[Any, str]] = {
     "gelu": (lambda p, x: 0.5 * x * (1 + jax.lax.erf(x * 0.6)), "gelu"),
