@@ -94,7 +94,7 @@ def test_names_that_come_later_are_those_that_type_checkers_read(package):
 
 def test_all_lists_every_public_name():
     """But for the rooms that users do not reach for."""
-    rooms = {"checkpoint", "compat", "contrib", "memory", "saved"}
+    rooms = {"checkpoint", "compat", "contrib", "default_scope_funcs", "memory", "saved"}
     assert set(fluidjax.__all__) == {n for n in bound("fluidjax") if not n.startswith("_")} - rooms
 
 

@@ -153,8 +153,17 @@ class Graph:
                 return x
             held = held.astype(np.int8)
         found = self.constant(held, wish=f"{x.name}.int8")
-        one, zero = self.constant(np.ones((), _dtype(dtype))), self.constant(np.int8(0))
+        one, zero = self.constant(np.ones((), _dtype(dtype))), self.zero_point()
         return self.add("DequantizeLinear", found, one, zero, dtype=dtype, shape=held.shape)
+
+    def zero_point(self) -> Value:
+        """An int8 zero that no other node reads: onnxruntime's exact mode for processors without
+        VNNI (session.x64quantprecision) rewrites the zero point of each node.
+        """
+        zero = np.zeros((), np.int8)
+        name = self.names.new(f"{self.base}/zero_point")
+        self.names.constants[name] = zero
+        return Value(name, "int8", (), zero)
 
     # arithmetic of two values that broadcast as in NumPy
 

@@ -175,7 +175,7 @@ def test_all_that_lacks_is_told_at_once(tmp_path: Path) -> None:
         ({"shapes": {"image": (True, 3, 8, 8)}}, "the size True"),
         ({"shapes": {"image": (-5, 3, 8, 8)}}, "the size -5"),
         ({"shapes": {"image": ("3", 3, 8, 8)}}, "a text without a name"),
-        ({"shapes": {"image": ("n m", 3, 8, 8)}}, "no size"),
+        ({"shapes": {"image": ("n m", 3, 8, 8)}}, "is not a size"),
         ({"feeds": ["image", "image"]}, "twice"),
         ({"opset": 17.0}, "17.0"),
     ],

@@ -33,7 +33,7 @@ def _quantised(g: Graph, op: Op, x: Value, limit: Value) -> tuple[Value, Value]:
     step = g.over(g.where(none, g.plus(limit, 1e-6), limit), 127.0)
     low = g.like("Neg", limit)
     cut = g.binary("Max", g.binary("Min", x, limit), low)
-    zero = g.constant(np.int8(0))
+    zero = g.zero_point()
     if op.attr("round_type") == AWAY:  # ONNX itself rounds halves to even
         size = g.like("Abs", g.over(cut, step))
         whole = g.like("Floor", size)
@@ -46,7 +46,7 @@ def _quantised(g: Graph, op: Op, x: Value, limit: Value) -> tuple[Value, Value]:
 
 
 def _restored(g: Graph, x: Value, step: Value, like: Value) -> Value:
-    zero = g.constant(np.int8(0))
+    zero = g.zero_point()
     made = g.add("DequantizeLinear", x, step, zero, dtype=like.dtype, shape=x.shape)
     return made.ragged(like.lengths)
 
