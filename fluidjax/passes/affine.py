@@ -218,6 +218,9 @@ def reshaped(values: Values, op: OpDesc, place: Place) -> Place:
     if len(set(op.reads)) > 1:
         raise Refused(f"the shape of op '{op.type}' is computed by other ops")
     before, after = (_sizes(values, op, names) for names in (op.input("X"), op.output("Out")))
+    # such a reshape fails for the open sizes of the probe
+    if _count(before) % (_count(after) or 1):
+        raise Refused(f"op '{op.type}' fixes a size that is open before it")
     steps = _step(before, place.axis)
     for axis, size in enumerate(after):
         if size == place.channels and _step(after, axis) == steps:
@@ -242,7 +245,9 @@ def _step(sizes: Sequence[int | str], axis: int) -> tuple[int, list[str]]:
     sizes behind it, and the unknown ones.
     """
     behind = sizes[axis + 1 :]
-    return (
-        math.prod(n for n in behind if isinstance(n, int)),
-        sorted(n for n in behind if isinstance(n, str)),
-    )
+    return _count(behind), sorted(n for n in behind if isinstance(n, str))
+
+
+def _count(sizes: Sequence[int | str]) -> int:
+    """The product of the known sizes."""
+    return math.prod(n for n in sizes if isinstance(n, int))

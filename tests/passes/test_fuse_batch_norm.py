@@ -119,19 +119,21 @@ def test_norm_over_another_axis_is_refused() -> None:
 
 
 def test_a_reshape_that_may_move_channels_is_refused() -> None:
-    """Channels joined with rows; and two unknown sizes, of which a reshape may exchange elements,
-    but not a squeeze.
+    """Channels joined with rows; an open size that is fixed; and two unknown sizes, of which a
+    reshape may exchange elements, but not a squeeze.
     """
     n = net(lambda x: layers.batch_norm(layers.reshape(layers.conv2d(x, 4, 3), [-1, 16, 4])))
     (refusal,) = check(n, 0, 1).certificate.refusals
     assert "may join the channels with other axes" in str(refusal)
-    for flat, folds in (
-        (lambda x: layers.reshape(x, [-1, 4, 0]), 0),
-        (lambda x: layers.squeeze(x, [2]), 1),
+    for flat, shape, layout, folds in (
+        (lambda x: layers.reshape(x, [-1, 4, 0]), [None, 3, 6, None], "NCHW", 0),
+        (lambda x: layers.squeeze(x, [2]), [None, 3, 6, None], "NCHW", 1),
+        (lambda x: layers.reshape(x, [-1, 10, 4]), [None, 6, None, 3], "NHWC", 0),
+        (lambda x: layers.reshape(x, [-1, 4]), [None, 6, None, 3], "NHWC", 1),
     ):
         with fresh() as (main, startup):
-            x = fluid.data("x", [None, 3, 6, None])
-            out = layers.batch_norm(flat(layers.conv2d(x, 4, (6, 3))), is_test=True)
+            h = layers.conv2d(fluid.data("x", shape), 4, (6, 3), data_format=layout)
+            out = layers.batch_norm(flat(h), is_test=True, data_layout=layout)
         scope = fluid.Scope()
         fluid.Executor().run(startup, scope=scope)
         params = {name: scope.get(name) for name in scope.local_var_names()}
