@@ -26,32 +26,32 @@ def get_cur_scope() -> Scope:
 
 
 def enter_local_scope() -> None:
-    """Put a new kid of the top scope on the stack."""
+    """Push a new child of the top scope."""
     _STACK.scopes.append(get_cur_scope().new_scope())
 
 
 def leave_local_scope() -> None:
-    """Take the top scope from the stack, and forget it. Raises FluidValueError for the last one."""
+    """Drop the top scope of the stack. Raises FluidValueError for the last one."""
     if len(_STACK.scopes) == 1:
         raise FluidValueError(
-            "leave_local_scope ends what enter_local_scope began, which it did not"
+            "this thread is in no local scope; call enter_local_scope before leave_local_scope"
         )
     _STACK.scopes.pop()
     get_cur_scope().drop_kids()
 
 
 def var(name: str) -> ScopeVar:
-    """The variable of this name in the top scope, made if it is not there."""
+    """The variable of this name in the top scope, which creates it if it has none."""
     return get_cur_scope().var(name)
 
 
 def find_var(name: str) -> ScopeVar | None:
-    """The variable of this name in the top scope or one that it lies in; None if there is none."""
+    """The variable of this name in the top scope or a parent of it, or None."""
     return get_cur_scope().find_var(name)
 
 
 def scoped_function(func: Callable[[], Any]) -> None:
-    """Call `func` within a scope of its own, which is forgotten afterwards."""
+    """Call `func` in a new scope, and drop the scope afterwards."""
     enter_local_scope()
     try:
         func()

@@ -34,8 +34,8 @@ def devices_asked_for() -> None:
 
 
 def refuse_waiting(ready: bool) -> None:
-    """Raises UnsupportedError in a process that lacks the threads of its parent, unless what is
-    asked for is ready: a thread of the parent was changing it, and is not there to end it.
+    """Raises UnsupportedError in a forked child if a value is not ready: the thread of the parent
+    that computes it does not exist in the child.
     """
     if without_threads and not ready:
         raise UnsupportedError(
