@@ -64,6 +64,25 @@ def run(book: Any, **options: Any) -> None:
             **({"coalesce_streams": True} | options),
         )
         client.execute(env=env)
+    if client.coalesce_streams:
+        for shown in outputs(book):
+            shown[:] = _joined(shown)
+
+
+def _joined(shown: list[Any]) -> list[Any]:
+    """The outputs of a cell with one output for each stream; the client joins what has come when
+    the cell ends, and the end of a line may come later.
+    """
+    streams: dict[str, Any] = {}
+    kept = []
+    for out in shown:
+        if out.output_type == "stream" and out.name in streams:
+            streams[out.name].text += out.text
+            continue
+        if out.output_type == "stream":
+            streams[out.name] = out
+        kept.append(out)
+    return kept
 
 
 def told(shown: list[list[Any]]) -> list[list[str]]:
