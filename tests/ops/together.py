@@ -12,6 +12,8 @@ from typing import Any
 
 import jax
 
+from fluidjax.xla_cpu.options import known
+
 # Compiling takes all the time, so the compiler is told to try less hard: 25 ms a sample instead of
 # 75.
 QUICK = {
@@ -72,10 +74,7 @@ def compiled(fn: Callable[..., Any], *inputs: Any) -> Callable[..., Any]:
     """A jitted function, compiled for such inputs in little time."""
     lowered = jax.jit(fn).lower(*inputs)
     with not_kept():
-        try:
-            return lowered.compile(QUICK)
-        except jax.errors.JaxRuntimeError:  # a compiler that does not know these options
-            return lowered.compile()
+        return lowered.compile(known(QUICK))
 
 
 @contextmanager

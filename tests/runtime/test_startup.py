@@ -1,5 +1,5 @@
-"""Startup programs run op by op: bit for bit what the compiled step makes, and without compiling
-one.
+"""Startup programs run op by op: bit for bit what the step makes that is compiled as this process
+compiles, and without compiling one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from fluidjax.runtime.runnable import Runnable
 from ..nets import fresh
 from ..ops.running import Batch, Run
 from ..ops.samples import all_samples
-from ..ops.together import compiled as quickly
 from ..ops.together import given as attempted
 from .test_compiles_once import compiles  # noqa: F401
 
@@ -141,7 +140,7 @@ def check(expected: Any, shape: tuple[int, ...] = (LONGEST,), kind: type = np.nd
 def expected(request: Any) -> Any:
     """A dtype, and the draws of a compiled step."""
     with jax.enable_x64(True):
-        return request.param, quickly(partial(in_a_step, dtype=request.param), 17)(17)
+        return request.param, jax.jit(partial(in_a_step, dtype=request.param))(17)
 
 
 @pytest.mark.parametrize(
@@ -228,9 +227,7 @@ def compiled(startup: fluid.Program, seed: int, count: int = 0) -> dict[str, Any
     """The state that the startup program makes as one compiled step."""
     step = Step(startup.desc)
     with jax.enable_x64(True):
-        run = quickly(
-            lambda s, n: step({}, {}, jax.random.fold_in(jax.random.key(s), n))[0], seed, count
-        )
+        run = jax.jit(lambda s, n: step({}, {}, jax.random.fold_in(jax.random.key(s), n))[0])
         return run(seed, count)
 
 
