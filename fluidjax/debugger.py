@@ -62,7 +62,7 @@ def _patterns(highlights: Iterable[str]) -> list[Any]:
         return [re.compile(h) for h in highlights]
     except re.error as error:
         raise FluidValueError(
-            f"highlights has a pattern that is no regular expression: {error}"
+            f"highlights has a pattern that is not a regular expression: {error}"
         ) from None
 
 

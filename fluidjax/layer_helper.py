@@ -114,7 +114,7 @@ class LayerHelper:
         """
         found = self.main_program.global_block().var(name)
         if not isinstance(found, Parameter):
-            raise FluidValueError(f"variable {name!r} is no parameter")
+            raise FluidValueError(f"variable {name!r} is not a parameter")
         return found
 
     def create_parameter(

@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
 def generate(key: str) -> str:
     """``key_0``, then ``key_1``, ... of the generator in force.
 
-    Raises FluidTypeError for a key that is no string.
+    Raises FluidTypeError for a key that is not a string.
     """
     if not isinstance(key, str):
         raise FluidTypeError(f"the key of a unique name is a string, not {type(key).__name__}")

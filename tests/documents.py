@@ -15,7 +15,7 @@ def examples(page: str, heading: str) -> list[str]:
     page: a file of docs/. heading: the beginning of its line, with its marks ("### To add an op").
     """
     text = "\n" + (DOCS / page).read_text()
-    # where a comment is no heading
+    # where a comment is not a heading
     prose = re.sub(r"```.*?```", lambda code: " " * len(code[0]), text, flags=re.S)
     begin = prose.index(f"\n{heading}") + 1
     level = len(heading) - len(heading.lstrip("#"))

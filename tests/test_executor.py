@@ -267,7 +267,7 @@ def test_run_steps_draws_like_single_runs():
 
 
 class Frame:
-    """What is no array and has one, as a DataFrame or a torch tensor."""
+    """What is not an array and has one, as a DataFrame or a torch tensor."""
 
     def __init__(self, values):
         self._values = values
@@ -299,7 +299,7 @@ BAD_FEEDS = {
     ),
     "rank": (lambda f: {**f, "y": f["y"][:, 0]}, r"feed 'y' has shape \[8\].*\[-1, 1\]"),
     "size": (lambda f: {**f, "x": f["x"][:, :12]}, r"feed 'x' has shape \[8, 12\].*\[-1, 13\]"),
-    "ragged": (lambda f: {**f, "x": [[1.0], [1.0, 2.0]]}, r"feed 'x' is no array of numbers"),
+    "ragged": (lambda f: {**f, "x": [[1.0], [1.0, 2.0]]}, r"feed 'x' is not an array of numbers"),
     "text": (
         lambda f: {**f, "x": "abc"},
         r"feed 'x' holds strings, such as 'abc', but the program declares float32 \[-1, 13\]",

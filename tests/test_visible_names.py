@@ -85,7 +85,7 @@ def module_of(module: str, name: str) -> str:
             (a.asname or a.name) == name for a in node.names
         ):
             return f"{_base(module, node)}.{name}"
-    raise AssertionError(f"{module}: {name} is no imported module")
+    raise AssertionError(f"{module}: {name} is not an imported module")
 
 
 @cache

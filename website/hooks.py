@@ -19,7 +19,7 @@ from mkdocs.structure.pages import Page
 from website import navigation, notebooks, ops, reference
 from website.paths import ROOT, in_site, linked, rewritten
 
-made: dict[str, str] = {}  # pages that are no files of docs/: site path -> Markdown
+made: dict[str, str] = {}  # pages that are not files of docs/: site path -> Markdown
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

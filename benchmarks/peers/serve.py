@@ -36,7 +36,7 @@ def timed(run):
 
 def main():
     side, case = sys.argv[1:3]
-    # what a library prints is no answer
+    # what a library prints is not an answer
     answers, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr
 
     def say(answer):

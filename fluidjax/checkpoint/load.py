@@ -33,7 +33,7 @@ def contents(manager: Any, step: int) -> Groups:
             or getattr(array, "shape", None) is None
             or getattr(array, "dtype", None) is None
         ):
-            raise ParseError(f"the state's {name!r:.80} is no array")
+            raise ParseError(f"the state's {name!r:.80} is not an array")
     return groups
 
 

@@ -195,7 +195,7 @@ def _position(value: Any) -> Position | None:
 
 def _list(value: Any, check: Callable[[Any], bool], where: str) -> tuple[Any, ...]:
     if type(value) is not list or not all(map(check, value)):
-        raise ParseError(f"{where}: this is no list of what should be there")
+        raise ParseError(f"{where}: this is not a list of what should be there")
     return tuple(value)
 
 

@@ -133,7 +133,7 @@ def _archived(path: Path, name: str | None) -> bytes:
     (array,) = read_archive(path, "the model", wanted).values()
     if array.dtype != np.uint8 or array.ndim != 1:
         raise FluidValueError(
-            f"{name!r} in {str(path)!r} is no program, which is an array of bytes, but"
+            f"{name!r} in {str(path)!r} is not a program, which is an array of bytes, but"
             f" {array.dtype}{list(array.shape)}"
         )
     return bytes(array.tobytes())

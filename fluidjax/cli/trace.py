@@ -113,7 +113,7 @@ def _typed(text: str) -> Any:
     match = _TYPE.fullmatch(text.strip())
     if match is None or match[1] not in DTYPE_OF:
         raise FluidValueError(
-            f"{text!r} is no type of an array; write one such as f32[8, 16] or i32[]"
+            f"{text!r} is not a type of an array; write one such as f32[8, 16] or i32[]"
         )
     sizes = tuple(int(n) for n in match[2].replace(",", " ").split())
     return jax.ShapeDtypeStruct(sizes, numpy_dtype(DTYPE_OF[match[1]]))

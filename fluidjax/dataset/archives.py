@@ -121,7 +121,7 @@ class Archive:
             file = archive.extractfile(member)
             if file is not None:
                 return Bounded(file, f"{self.path()}: {member.name!r}")
-        raise FluidValueError(f"{self.path()}: {member.name!r} is no file")
+        raise FluidValueError(f"{self.path()}: {member.name!r} is not a file")
 
     def matching(
         self, archive: tarfile.TarFile, pattern: re.Pattern[str]
@@ -167,7 +167,7 @@ def whole_number(text: str, where: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise FluidValueError(f"{where}: {text[:40]!r} is no whole number") from None
+        raise FluidValueError(f"{where}: {text[:40]!r} is not a whole number") from None
 
 
 __all__ = ["Archive", "whole_number"]

@@ -63,7 +63,7 @@ def _batch(batch: object, where: str) -> tuple[np.ndarray, list[int]]:
         ):
             return images, labels
     raise FluidValueError(
-        f"{where} is no batch of images: a dict with 'data', a row for each image, and as many"
+        f"{where} is not a batch of images: a dict with 'data', a row for each image, and as many"
         " 'labels' or 'fine_labels'"
     )
 

@@ -97,7 +97,7 @@ def _labels(roles: Iterable[str], where: str) -> Iterator[str]:
             yield f"I-{name}"
         else:
             raise FluidValueError(
-                f"{where}: {role!r} in the sentence before it is no role: (NAME*, *, *) or (NAME*)"
+                f"{where}: {role!r} in the sentence before it is not a role: (NAME*, *, *) or (NAME*)"
                 " is expected"
             )
 

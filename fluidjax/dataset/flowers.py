@@ -52,7 +52,7 @@ def _table(file: Archive, name: str) -> np.ndarray:
             ) from None
     if found.ndim != 2 or not len(found) or not np.isfinite(found).all():
         raise FluidValueError(
-            f"{path}: {name!r} is no row of numbers but {found.dtype} {list(found.shape)}"
+            f"{path}: {name!r} is not a row of numbers but {found.dtype} {list(found.shape)}"
         )
     return found[0]
 

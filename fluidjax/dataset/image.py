@@ -32,7 +32,7 @@ def load_image_bytes(bytes: bytes, is_color: bool = True) -> np.ndarray:
     """
     image = _cv2().imdecode(np.frombuffer(bytes, np.uint8), 1 if is_color else 0) if bytes else None
     if image is None:
-        raise FluidValueError(f"these {len(bytes)} bytes are no image")
+        raise FluidValueError(f"these {len(bytes)} bytes are not an image")
     return np.asarray(image)
 
 

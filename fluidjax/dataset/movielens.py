@@ -142,7 +142,7 @@ def _reader(is_test: bool, rand_seed: int = 0, test_ratio: float = 0.1) -> Itera
         try:
             score = float(rating) * 2 - 5.0
         except ValueError:
-            raise FluidValueError(f"{where}: {rating[:40]!r} is no rating") from None
+            raise FluidValueError(f"{where}: {rating[:40]!r} is not a rating") from None
         yield [*who.value(), *what.value(), [score]]
 
 

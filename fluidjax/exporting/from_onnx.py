@@ -469,7 +469,7 @@ def gather(m: Importer, n: Node) -> None:
 @rule("Resize")
 def resize(m: Importer, n: Node) -> None:
     if m.rank(n.inputs[0]) != 4 or not (n.has(2) or n.has(3)) or "axes" in n.attrs:
-        raise Lacks("it is no image resized by scales or sizes")
+        raise Lacks("it is not an image resized by scales or sizes")
     mode, where = n.text("mode", "nearest"), n.text("coordinate_transformation_mode", "half_pixel")
     if mode == "nearest" and where == "asymmetric" and n.text("nearest_mode", "") == "floor":
         kind, attrs = "nearest_interp_v2", {"interp_method": "nearest", "align_corners": False}
@@ -547,7 +547,7 @@ def _array(package: Any, tensor: Any, where: Path) -> np.ndarray:
 def _fed(m: Importer, package: Any, value: Any, where: Path) -> str:
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
-        raise ParseError(f"{str(where)!r}: input {value.name!r} is no array of a known rank")
+        raise ParseError(f"{str(where)!r}: input {value.name!r} is not an array of a known rank")
     shape = [d.dim_value if d.HasField("dim_value") else -1 for d in kind.shape.dim]
     try:
         dtype = name_of(str(package.helper.tensor_dtype_to_np_dtype(kind.elem_type)))

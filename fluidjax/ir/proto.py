@@ -92,7 +92,7 @@ def to_bytes(desc: ProgramDesc, attr_type: AttrTypes | None = None) -> bytes:
 def _put_var(out: Any, var: VarDesc) -> None:
     out.name = _encoded(var.name)
     if var.kind not in KINDS:
-        raise FluidValueError(f"{var.kind!r} is no kind of variable")
+        raise FluidValueError(f"{var.kind!r} is not a kind of variable")
     out.type.type = KINDS[var.kind]
     field = _TENSORS.get(var.kind)
     if field and (var.dtype is not None or var.shape is not None or var.lod_level):
@@ -233,7 +233,7 @@ def read(data: bytes) -> tuple[ProgramDesc, Written]:
         )
         raise ParseError(f"these bytes are no Paddle program: {missing} is missing")
     if not 0 <= message.version.version < _LATEST:
-        raise ParseError(f"version: {message.version.version} is no version of Paddle")
+        raise ParseError(f"version: {message.version.version} is not a version of Paddle")
     if not message.blocks:
         raise ParseError("blocks: a program has at least one block")
     uid, blocks = 0, []
@@ -276,7 +276,9 @@ def _var(message: Any, where: str) -> VarDesc:
     where = f"{where} {name!r}"
     kind = _KIND_OF.get(message.type.type)
     if kind is None:
-        raise ParseError(f"{where}: type.type is {message.type.type}, which is no kind of variable")
+        raise ParseError(
+            f"{where}: type.type is {message.type.type}, which is not a kind of variable"
+        )
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
     lod = 0
@@ -337,7 +339,9 @@ def _attr(message: Any, blocks: int, where: str) -> Any:
     try:
         kind = wire.AttrType.Name(message.type)
     except ValueError:
-        raise ParseError(f"{where}: type is {message.type}, which is no attribute type") from None
+        raise ParseError(
+            f"{where}: type is {message.type}, which is not an attribute type"
+        ) from None
     if kind not in _FIELDS:
         raise ParseError(f"{where}: type {kind} of a newer Paddle is not supported")
     field = _FIELDS[kind]

@@ -60,7 +60,7 @@ def parameter(values: Values, params: Params, op: OpDesc, slot: str) -> tuple[st
         why = (
             "an op of the program writes it"
             if var is not None and var.persistable
-            else "it is no parameter"
+            else "it is not a parameter"
         )
         raise Refused(f"{slot} {name!r} is not constant: {why}")
     value = value_of(params, name)

@@ -74,7 +74,7 @@ class Links:
             return ranks, 1
         if ranks % self.group:
             raise FluidValueError(
-                f"{ranks} devices are no full groups of {self.group}, as the links {self.name!r}"
+                f"{ranks} devices do not make full groups of {self.group}, as the links {self.name!r}"
                 " have"
             )
         return self.group, ranks // self.group

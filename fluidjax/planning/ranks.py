@@ -167,7 +167,7 @@ def update(
     )
     with jax.enable_x64(True):
         traced = jax.make_jaxpr(spread)(given, jax.ShapeDtypeStruct((2,), "int64"))
-    # flattened as jax does, by name; the word is no memory to speak of
+    # flattened as jax does, by name; the word takes next to no memory
     own = [
         n not in vars or not vars[n].persistable
         for n in sorted(given)

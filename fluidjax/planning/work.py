@@ -172,7 +172,7 @@ class _Count:
 
 def convolution_flops(eqn: Any) -> float:
     """Two for each product of an element and a weight; what padding and gaps between elements add
-    is no work.
+    is not work.
     """
     image, weight, out = (v.aval.shape for v in (*eqn.invars, *eqn.outvars))
     p = eqn.params

@@ -126,7 +126,7 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
     """
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise FluidValueError(f"cannot read {str(path)!r}: it is no regular file")
+            raise FluidValueError(f"cannot read {str(path)!r}: it is not a regular file")
         with (
             open(path, "rb") as file,
             waiting(lambda: f"reading {str(path)!r}, {size(os.fstat(file.fileno()).st_size)}"),

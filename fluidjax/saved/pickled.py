@@ -29,7 +29,7 @@ def _arrays(found: Mapping[object, object], source: str) -> Iterator[tuple[str, 
         if name == NAMES:
             continue
         if not isinstance(name, str):
-            raise ParseError(f"{source}: a key is no text but {type(key).__name__}")
+            raise ParseError(f"{source}: a key is not text but {type(key).__name__}")
         if not isinstance(value, np.ndarray):
             raise ParseError(
                 f"{source}: {name[:80]!r} holds no array of numbers but {type(value).__name__}"

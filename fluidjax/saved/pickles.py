@@ -117,25 +117,25 @@ class _Machine:
     def stack_global(self) -> None:
         module, name = self.several(2)
         if not isinstance(module, str) or not isinstance(name, str):
-            raise self.fail("the name of a global is no string")
+            raise self.fail("the name of a global is not a string")
         self.global_(f"{module}.{name}")
 
     def put(self, items: list[Any]) -> None:
         target = self.top()
         if not isinstance(target, dict) or len(items) % 2:
-            raise self.fail("the pickle stores items in what is no dict")
+            raise self.fail("the pickle stores items in what is not a dict")
         for key, value in zip(items[::2], items[1::2], strict=True):
             # hashing a nest of tuples may take for ever, or overflow the process's stack
             if not isinstance(key, str | bytes | int):
                 raise self.fail(
-                    f"a key is no text and no integer but {type(key).__name__.strip('_').lower()}"
+                    f"a key is neither text nor an integer but {type(key).__name__.strip('_').lower()}"
                 )
             target[key] = value
 
     def extend(self, items: list[Any]) -> None:
         target = self.top()
         if not isinstance(target, list):
-            raise self.fail("the pickle appends to what is no list")
+            raise self.fail("the pickle appends to what is not a list")
         target.extend(items)
 
     def dict_(self) -> None:
@@ -146,7 +146,7 @@ class _Machine:
     def reduce(self) -> None:
         function, args = self.several(2)
         if not isinstance(function, _Global) or not isinstance(args, tuple):
-            raise self.fail("the pickle calls something that is no known function")
+            raise self.fail("the pickle calls something that is not a known function")
         self.stack.append(self._call(function.name, args))
 
     def _call(self, name: str, args: tuple[Any, ...]) -> Any:
@@ -166,7 +166,7 @@ class _Machine:
         if name == _DTYPE and args:
             if (code := _text(args[0])) not in _DTYPES:
                 raise self.fail(
-                    f"the pickle wants arrays of dtype {str(code)[:40]!r}, which are no numbers"
+                    f"the pickle wants arrays of dtype {str(code)[:40]!r}, which are not numbers"
                 )
             return _Dtype(code)
         if (name == _ORDERED or name in _BYTES) and args == ():
@@ -317,7 +317,7 @@ def loads(data: bytes, source: str = "the pickle") -> Any:
     except (ValueError, OverflowError, struct.error, UnicodeError) as error:
         if isinstance(error, ParseError):
             raise
-        raise machine.fail(f"these bytes are no pickle: {str(error)[:200]}") from None
+        raise machine.fail(f"these bytes are not a pickle: {str(error)[:200]}") from None
     if len(machine.stack) != 1 or machine.stack[0] is _MARK:
         raise machine.fail("the pickle ends with more or less than one value")
     return machine.plain(machine.stack[0], {})

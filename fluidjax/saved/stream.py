@@ -155,7 +155,7 @@ def _desc(reader: Reader) -> tuple[np.dtype, tuple[int, ...]]:
         raise reader.fail(f"data_type: {error}", start) from None
     dims = tuple(desc.dims)
     if any(d < 0 for d in dims) or len(dims) > MAX_RANK:
-        raise reader.fail(f"dims: {list(dims[:MAX_RANK])} is no shape", start)
+        raise reader.fail(f"dims: {list(dims[:MAX_RANK])} is not a shape", start)
     return dtype, dims
 
 

@@ -180,5 +180,5 @@ def filename(name: Any) -> str:
     """
     base = str(name).replace("\\", "/").rsplit("/", 1)[-1]
     if not isinstance(name, str) or base in ("", ".", "..") or "\0" in base:
-        raise FluidValueError(f"{name!r} is no file's name")
+        raise FluidValueError(f"{name!r} is not a file's name")
     return base

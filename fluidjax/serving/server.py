@@ -65,7 +65,7 @@ def serve(
                 signal.signal(number, before)
 
 
-_NO_HTTP = b'{"error":"this is no request of HTTP/1.1: a line, a header or the size of a chunk is not understood"}'
+_NO_HTTP = b'{"error":"this is not a request of HTTP/1.1: a line, a header or the size of a chunk is not understood"}'
 
 
 class _Protocol(H11Protocol):

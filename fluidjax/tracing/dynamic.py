@@ -27,7 +27,7 @@ def opened(
     for word in dynamic:
         if word not in known:
             raise TraceError(
-                f"dynamic names {word!r}, which is no argument and no leaf of"
+                f"dynamic names {word!r}, which is neither an argument nor a leaf of"
                 f" one{near(word, known)}; they are {', '.join(sorted(known)[:20])}"
             )
     scope = export.SymbolicScope()

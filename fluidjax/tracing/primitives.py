@@ -671,7 +671,7 @@ _HOST = (
     " this process alone"
 )
 HOST = frozenset("debug_callback debug_print pure_callback io_callback".split())
-_REFERENCE = "a mutable reference is no value: return what changes as a result"
+_REFERENCE = "a mutable reference is not a value: return what changes as a result"
 REFUSED: dict[str, str] = {
     "select_and_scatter": (
         "it selects by a function of its own: use jax.lax.reduce_window and its gradient"

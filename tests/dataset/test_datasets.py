@@ -155,13 +155,13 @@ def put(home, name, files):
 
 WRONG = [
     ("cifar/cifar-10-python.tar.gz", [("a/data_batch_1", pickle.dumps({b"data": 1}))], ARCHIVES[0][1],
-     "data_batch_1 is no batch of images"),
+     "data_batch_1 is not a batch of images"),
     ("cifar/cifar-10-python.tar.gz", [("a/b", b"")], ARCHIVES[0][1], "holds no file with 'data_batch' in its name"),
-    ("cifar/cifar-10-python.tar.gz", [("data_batch_1", b"\x80\x02")], ARCHIVES[0][1], "data_batch_1, offset 0: these bytes are no pickle"),
+    ("cifar/cifar-10-python.tar.gz", [("data_batch_1", b"\x80\x02")], ARCHIVES[0][1], "offset 0: these bytes are not a pickle"),
     ("imikolov/simple-examples.tgz", [("x", b"")], ARCHIVES[3][1], r"holds no file './simple-examples/data/ptb.train.txt'"),
     ("movielens/ml-1m.zip", [("ml-1m/movies.dat", "1::a (1)\n")], ARCHIVES[4][1], r"movies.dat line 1 has 2 fields apart by ::, not 3"),
     ("movielens/ml-1m.zip", [("ml-1m/movies.dat", "1::a::b\n")], ARCHIVES[4][1], r"line 1: title 'a' does not end in a year"),
-    ("movielens/ml-1m.zip", [("ml-1m/movies.dat", "x::a (1)::b\n")], ARCHIVES[4][1], r"line 1: 'x' is no whole number"),
+    ("movielens/ml-1m.zip", [("ml-1m/movies.dat", "x::a (1)::b\n")], ARCHIVES[4][1], r"line 1: 'x' is not a whole number"),
     ("movielens/ml-1m.zip", [("ml-1m/movies.dat", ""), ("ml-1m/users.dat", "1::F::2::1::1")], ARCHIVES[4][1], "age 2 is none of"),
     ("movielens/ml-1m.zip", [("ml-1m/movies.dat", ""), ("ml-1m/users.dat", ""), ("ml-1m/ratings.dat", "1::1::1::1")], ARCHIVES[4][1],
      "ratings.dat line 1: there is no user 1"),
@@ -198,7 +198,7 @@ def test_links_and_folders_within_an_archive_are_no_files(home):
             info.type, info.linkname = kind, target
             archive.addfile(info)
         put(home, "imikolov/simple-examples.tgz", (home / "a.tgz").read_bytes())
-        with pytest.raises(FluidValueError, match=r"ptb\.train\.txt' is no file"):
+        with pytest.raises(FluidValueError, match=r"ptb\.train\.txt' is not a file"):
             dataset.imikolov.build_dict(0)
 
 
@@ -262,7 +262,7 @@ def test_plain_pickles_are_read():
         (b"(lp0\ng0\na.", "holds a container that holds itself"),
         (pickle.dumps({1, 2}), "set|EMPTY_SET"),
         (b"P1\n.", "opcode PERSID does not belong"),
-        (b"\x80\x02X\xff\xff\xff\x7fa.", "these bytes are no pickle"),
+        (b"\x80\x02X\xff\xff\xff\x7fa.", "these bytes are not a pickle"),
         (b"I1\n" * 3, "they end early"),
         (b"", "they end early"),
     ],

@@ -76,7 +76,7 @@ def test_circles_are_refused_wherever_a_program_comes_from(name: str) -> None:
     assert walk.misnested(good) is None
     bad = pointing(good, CIRCLES[name])
     if walk.misnested(bad) is None:
-        pytest.fail("the example is no circle")
+        pytest.fail("the example is not a circle")
     with pytest.raises(ParseError, match="is nested in itself"):
         fluid.Program.parse_from_string(proto.to_bytes(bad))
     with pytest.raises(VerifyError):

@@ -194,7 +194,7 @@ def test_sizes_of_windows_are_told():
 
 
 def test_what_full_writes_is_a_variable() -> None:
-    """Its third argument is no dtype, as in 1.8.5."""
+    """Its third argument is not a dtype, as in 1.8.5."""
     with pytest.raises(TypeError, match="full's out is a None or Variable, not 'int32'"):
         fluid.layers.full([2], 1.9, "int32")
 

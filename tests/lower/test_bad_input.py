@@ -299,7 +299,7 @@ BAD: dict[str, tuple[Net, type[Exception], str]] = {
     "more scores than ids": (read_off((1, 2)), EnforceNotMet, "takes as many Scores as Ids, not 2 entries beside 1"),
     "read off no beams": (read_off((1, 1), 0), FluidValueError, "beam_search_decode's beam_size is an int, 1 or more, not 0"),
     "a decoder of no beams": (decoder(-2), FluidValueError, "BeamSearchDecoder's beam_size is an int, 1 or more, not -2"),
-    "an end that is no word": (decoder(end=9), FluidValueError, "BeamSearchDecoder's end_token is an id from 0 to 4, not 9"),
+    "an end that is not a word": (decoder(end=9), FluidValueError, "BeamSearchDecoder's end_token is an id from 0 to 4, not 9"),
     "parents of another shape": (tree((2, 2, 3), 0), ShapeError, r"takes Ids and Parents \[T, B, W\] of one shape, not \[2, 2, 2\] and"),
     "a fed parent that is not there": (tree((2, 2, 2), 5), FeedError, "which expects 0 <= value < 2, but it holds 5"),
     "a parent that is not there": (tree((2, 2, 2), 6), EnforceNotMet, "expects 0 <= parent < 2, but gets 6"),

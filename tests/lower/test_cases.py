@@ -148,7 +148,7 @@ def chain(x: Any, assign: Callable[[int], Any], count: int = LEAST + 1) -> None:
 
 
 def computed(x: Any) -> Any:
-    """What is assigned is no constant."""
+    """What is assigned is not a constant."""
     out = variable()
     chain(x, lambda i: layers.assign(layers.scale(x, float(i)), out))
     return [out]

@@ -1,4 +1,4 @@
-"""State that blocks change and that is no parameter, statistics and rates: as Paddle 1.8.5 changes
+"""State that blocks change and that is not a parameter, statistics and rates: as Paddle 1.8.5 changes
 it, in every way of running.
 """
 

@@ -105,7 +105,7 @@ def test_dropout_is_between_layers_and_its_gradient_draws_the_same() -> None:
     names = (out.name, fixed.name, *(g.name for g in slopes))
     state = fluid.init_fn(startup)(jax.random.key(5))
     fed, keys = {"x": np.ones((T, N, D), "float32")}, [jax.random.key(i) for i in range(3)]
-    # What a kernel keeps in its Cache is no state: nothing has set it.
+    # What a kernel keeps in its Cache is not state: nothing has set it.
     _, paired = fluid.step_fn(main, names)(state, fed, keys[0])
     _, literal = fluid.step_fn(main, names, literal=True)(state, fed, keys[0])
     for one, other in zip(paired, literal, strict=True):

@@ -38,7 +38,7 @@ FOREIGN = re.compile(
 
 
 def firsts() -> list[Sample]:
-    """Of every op type that is no gradient the first sample."""
+    """Of every op type that is not a gradient the first sample."""
     found: dict[str, Sample] = {}
     for _, _, sample in all_samples():
         if lookup(sample.op).forward is None:

@@ -381,7 +381,7 @@ RECORDED = {
     for n, s in CASES.items()
     if f"{s.op} {s.digest()}" in SHARING and s.op not in KNOWING
 }
-# (op, input slot): where 1.8.5 passes on a LoD from an input that is no batch, or to an output that
+# (op, input slot): where 1.8.5 passes on a LoD from an input that is not a batch, or to an output that
 # is none
 OTHER: dict[tuple[str, str], str] = {
     ("gather_nd", "X"): "the rows of Out are those of Index; here they happen to be as many",

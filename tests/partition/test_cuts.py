@@ -1,4 +1,4 @@
-"""Programs that are no single traced step: Python drives them by segments, and values and gradients
+"""Programs that are not a single traced step: Python drives them by segments, and values and gradients
 are what they should be.
 """
 

@@ -175,7 +175,7 @@ def test_a_scan_is_a_recurrent_op_in_both_directions() -> None:
 
 
 def masked(p: Any, x: Any) -> Any:
-    """Rows, numbers and masks that are no sample's own, repeated for each sample."""
+    """Rows, numbers and masks that no sample has as its own, repeated for each sample."""
     places = jnp.broadcast_to(jnp.arange(6), x.shape[:2])
     causal = nn.make_causal_mask(x[..., 0])
     scores = jnp.einsum("bqc,bkc->bqk", x, x)[:, None]

@@ -57,7 +57,7 @@ def test_groups_send_their_part_to_other_groups() -> None:
     inside, across = 2 * 800 * 3 / 4 / 100, 2 * 200 * 1 / 2 / 10
     assert links.seconds("all-reduce", 800, 8) == pytest.approx(inside + across)
     assert links.seconds("all-reduce", 800, 4) == pytest.approx(inside)
-    with pytest.raises(FluidValueError, match="6 devices are no full groups of 4"):
+    with pytest.raises(FluidValueError, match="6 devices do not make full groups of 4"):
         links.seconds("all-reduce", 800, 6)
 
 

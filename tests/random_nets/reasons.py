@@ -94,7 +94,7 @@ COMPUTED_WRONGLY: dict[str, Callable[[Slots, Slots, dict[str, Any], Shape, set[s
     "while_grad": lambda ins, outs, attrs, shape, double: any(
         n in ins.get("Out", ()) and shape(n) and grad != "@EMPTY@"
         for n, grad in zip(ins["X"], outs.get("X@GRAD", ()), strict=True)
-    ),  # of what a while_loop carries, which is no array
+    ),  # of what a while_loop carries, which is not an array
     "pad_constant_like_grad": lambda ins, outs, attrs, shape, double: (
         shape(ins["Y"][0])[-1:] != shape(ins["Out@GRAD"][0])[-1:]
     ),

@@ -132,8 +132,8 @@ def _tensor(
     [
         (b"", r"FILE, offset 0: the version of the LoDTensor needs 4 bytes, but 0 are left"),
         (_tensor([2**40, 2**40]), r"a tensor \[1099511627776, 1099511627776\] of float32 needs"),
-        (_tensor([-1, 2]), r"dims: \[-1, 2\] is no shape"),
-        (_tensor([1] * 65), r"is no shape"),
+        (_tensor([-1, 2]), r"dims: \[-1, 2\] is not a shape"),
+        (_tensor([1] * 65), r"is not a shape"),
         (_tensor([0, 2**62, 2**62]), r"FILE, offset \d+: dims"),
         (_tensor([1], b"1234", dtype=99), r"data_type: 99 is not the number"),
         (_tensor([1], b"1234", version=7), r"the version of the LoDTensor is 7"),
@@ -282,7 +282,7 @@ def test_devices_and_pipes_are_not_read(what: str, tmp_path: Path) -> None:
         os.mkfifo(path)
     else:
         path.symlink_to(what)
-    with pytest.raises(FluidValueError, match=r"cannot read .*model': it is no regular file"):
+    with pytest.raises(FluidValueError, match=r"cannot read .*model': it is not a regular file"):
         fluid.io.load_inference_model(str(tmp_path), None, "model")
 
 

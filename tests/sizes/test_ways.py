@@ -153,7 +153,7 @@ def pure() -> tuple[Any, dict[str, Any]]:
 
 
 def test_a_pure_step() -> None:
-    """NumPy feeds decide sizes outside a jit, and inside where they are no arguments of it."""
+    """NumPy feeds decide sizes outside a jit, and inside where they are not arguments of it."""
     step, state = pure()
     want, w = expected(np.ones((6, 1), "float32"), X, 2)
     n = np.array([2], "int32")
@@ -454,7 +454,7 @@ def test_unpadded_rows_are_those_that_were_padded() -> None:
 
 
 def test_other_numbers_have_no_origin() -> None:
-    """A 1 for each sequence that has a row, made of its length, is no length of that sequence."""
+    """A 1 for each sequence that has a row, made of its length, is not a length of that sequence."""
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
         (rows, _), _ = padded_and_back("bool")
         main, exe = fluid.default_main_program(), fluid.Executor()

@@ -4,7 +4,7 @@ they give.
     python3.8 tests/tools/record_expressions.py
 
 Writes tests/data/expressions_1.8.5.json.gz: {expression: {"ops", "vars", "value" or "run": error}
-or {"error": [class, text]} or {"python": text}}. An expression whose result is no variable has its
+or {"error": [class, text]} or {"python": text}}. An expression whose result is not a variable has its
 repr under "python". Shapes and dtypes are those declared; a value is [shape, flat list].
 """
 

@@ -1,4 +1,4 @@
-"""Networks whose blocks change state that is no parameter, as control_nets.py has others:
+"""Networks whose blocks change state that is not a parameter, as control_nets.py has others:
 statistics, a rate.
 """
 

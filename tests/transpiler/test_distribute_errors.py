@@ -353,7 +353,7 @@ def test_a_split_method_that_deals_badly() -> None:
 
     with pytest.raises(
         FluidValueError,
-        match=r"Nowhere.dispatch assigned 'fc_0.b_0' to 'a:11' .*which is no pserver",
+        match=r"Nowhere.dispatch assigned 'fc_0.b_0' to 'a:11' .*which is not a pserver",
     ):
         go({"split_method": Nowhere}, trainer_id=0, pservers=EPS, trainers=2)
     with pytest.raises(

@@ -47,7 +47,7 @@ def joined(x: Any) -> Any:
 
 
 def chosen(x: Any) -> Any:
-    """Rows of two stacks, in another order than theirs, with one that is no row between them."""
+    """Rows of two stacks, in another order than theirs, with one that is not a row between them."""
     parts = pairs(x)
     others = [layers.relu(p) for p in parts]
     mixed = [

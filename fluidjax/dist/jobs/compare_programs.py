@@ -70,7 +70,7 @@ def unpack(packed: object) -> str:
         raw = inflate.decompress(base64.b85decode(str(packed)), LARGEST)
         text = raw.decode()
     except (ValueError, zlib.error):
-        raise ParseError("this is no packed text") from None
+        raise ParseError("this is not packed text") from None
     if not inflate.eof:
         raise ParseError(f"a packed text is cut off or longer than {LARGEST} bytes")
     return text

@@ -542,7 +542,7 @@ def _say(text: str) -> None:
 
 def _count(value: object) -> int:
     if type(value) is not int or not 0 <= value < 1 << 60:
-        raise ParseError(f"{str(value)[:40]!r} is no count")
+        raise ParseError(f"{str(value)[:40]!r} is not a count")
     return value
 
 

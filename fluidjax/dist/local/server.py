@@ -286,7 +286,7 @@ def _with_vars_of(desc: ProgramDesc, blocks: tuple[int, ...]) -> ProgramDesc:
 
 
 def _listen(endpoint: str, desc: ProgramDesc) -> OpDesc:
-    """The op listen_and_serv. Raises FluidValueError if this is no pserver's program."""
+    """The op listen_and_serv. Raises FluidValueError if this is not a pserver's program."""
     found = [op for op in desc.blocks[0].ops if op.type == "listen_and_serv"]
     if len(found) != 1:
         raise FluidValueError(

@@ -76,7 +76,7 @@ def read(text: str, path: str) -> Any:
     try:
         text_format.Parse(text, message)
     except text_format.ParseError as error:
-        raise FluidValueError(f"{path} is no text of a DataFeedDesc: {error}") from None
+        raise FluidValueError(f"{path} is not the text of a DataFeedDesc: {error}") from None
     if not message.IsInitialized():
         raise FluidValueError(
             f"{path}: every slot of a DataFeedDesc has a name and a type:"

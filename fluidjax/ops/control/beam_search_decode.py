@@ -29,7 +29,7 @@ def _steps(call: Call, slot: str) -> Stacked:
     if not is_array(array) or (
         isinstance(array, Listed) and not any(v is not None for v in array.items)
     ):
-        what = "is no array" if not is_array(array) else "has no entries"
+        what = "is not an array" if not is_array(array) else "has no entries"
         raise EnforceNotMet(
             "op 'beam_search_decode' takes an array of what beam_search selected in each step, but"
             f" {name!r} {what}"

@@ -400,10 +400,10 @@ def _log_softmax_of(place: Place, name: str) -> str:
     """x if a value is the log_softmax of x along its last axis."""
     op = place.maker(name, "sub")
     if not op.input("X") or not op.input("Y"):
-        raise Refused("it is no log_softmax")
+        raise Refused("it is not a log_softmax")
     total = _log_of_sum(place, op.input("Y")[0])
     if place.through(total) != place.through(op.input("X")[0]):
-        raise Refused("it is no log_softmax")
+        raise Refused("it is not a log_softmax")
     return _shifted(place, total)
 
 

@@ -224,8 +224,8 @@ REASONS: list[Reason] = [
     ),
     Reason(
         "Subnormal numbers count as 0",
-        "XLA takes a subnormal number for 0 where it is compared, so it is no element that is not"
-        " 0, and the same as 0.",
+        "XLA takes a subnormal number for 0 where it is compared, so it is not counted among the"
+        " elements other than 0, and equals 0.",
         ((r"(where_index|unique|unique_with_counts) float32", ".*", None),),
     ),
     Reason(

@@ -31,7 +31,7 @@ WITHOUT: dict[str, str] = {
         "c_fused_allgather c_fused_reducescatter checkpoint_notify distributed_lookup_table fetch_barrier listen_and_serv "
         "lookup_sparse_table merge_ids prefetch recv ref_by_trainer_id send send_barrier split_byref split_ids "
         "split_selected_rows",
-    "They are no ops of Paddle: rewrites of programs and optax optimizers bring them.":
+    "They are not ops of Paddle: rewrites of programs and optax optimizers bring them.":
         "c_arrival_order c_arrived c_deal c_deal_allgather c_deal_alltoall c_deal_answer c_deal_reducescatter c_piece "
         "c_share c_table_lookup c_table_owned c_table_rows optax_init optax_update",
     "It keeps what it read of an output, so it needs a program; tests/ops/test_quantize.py compares its steps.":

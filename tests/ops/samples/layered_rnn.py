@@ -44,7 +44,7 @@ def rnn(mode, layers=1, both=False, lengths=None, steps=3, size=2, width=2, valu
         ["Out", "State*%d" % STATES[mode]],
         [] if value else ["Input", "PreState", "WeightList"],
         paddle=False if wrong else LATER,
-        note="3.3.1's gradients with SequenceLength are no derivatives" if wrong else "",
+        note="3.3.1's gradients with SequenceLength are not derivatives" if wrong else "",
     )
 
 

@@ -59,7 +59,7 @@ SAMPLES = [
 
 
 def saturated(kind, make, low, high, note="gates are held within [-40, 13]", **attrs):
-    """Gates far beyond their bounds; their slope there is y * (1 - y), which is no derivative."""
+    """Gates far beyond their bounds; their slope there is y * (1 - y), which is not a derivative."""
     wide = 9 if kind == "gru" else 12
     inputs = {"Input": make(5, wide, lo=low, hi=high), "Weight": make(3, wide)}
     if kind == "lstm":
