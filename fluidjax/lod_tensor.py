@@ -201,7 +201,7 @@ class LoDTensor:
         value = self._read()
         wrong = self._misfit(lod, None if value is None else _rows(value))
         if wrong:
-            raise EnforceNotMet(f"{given} is no LoD for this tensor: {wrong}")
+            raise EnforceNotMet(f"{given} is not a LoD for this tensor: {wrong}")
         self.offsets = lod
 
     def _misfit(self, lod: Lod, rows: int | None) -> str | None:

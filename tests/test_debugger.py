@@ -91,7 +91,7 @@ def test_what_is_refused(no_dot):
     main = net()
     with pytest.raises(FluidTypeError, match=r"program.global_block\(\), not Program"):
         fluid.debugger.draw_block_graphviz(main, path=str(no_dot))
-    with pytest.raises(FluidValueError, match="no regular expression"):
+    with pytest.raises(FluidValueError, match="not a regular expression"):
         fluid.debugger.draw_block_graphviz(main.global_block(), highlights=["("], path=str(no_dot))
     with pytest.raises(FluidTypeError, match="not the text 'w'"):
         fluid.debugger.draw_block_graphviz(main.global_block(), highlights="w", path=str(no_dot))

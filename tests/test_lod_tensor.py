@@ -77,7 +77,9 @@ def test_offsets_and_lengths(lod, lengths):
 )
 def test_invalid_lods_are_refused(lod, message):
     made = tensor(lod=[[0, 5]])
-    with pytest.raises(EnforceNotMet, match=rf"^lod \[.*\] is no LoD for this tensor: {message}$"):
+    with pytest.raises(
+        EnforceNotMet, match=rf"^lod \[.*\] is not a LoD for this tensor: {message}$"
+    ):
         made.set_lod(lod)
     assert made.lod() == [[0, 5]]
 
@@ -85,7 +87,7 @@ def test_invalid_lods_are_refused(lod, message):
 @pytest.mark.parametrize("lengths", [[[2, 2]], [[]], [[1], [2, 3]], [[2, 3, 1]]])
 def test_invalid_lengths_are_refused(lengths):
     with pytest.raises(
-        EnforceNotMet, match=r"^recursive_sequence_lengths \[.*\] is no LoD for this tensor"
+        EnforceNotMet, match=r"^recursive_sequence_lengths \[.*\] is not a LoD for this tensor"
     ):
         tensor(lengths=lengths)
 

@@ -77,7 +77,7 @@ def test_program_descs_of_the_core(net):
     assert again.serialize_to_string() == data and fluid.core.ProgramDesc(again) == again
     with pytest.raises(FluidTypeError, match="not Program"):
         fluid.core.ProgramDesc(main)
-    with pytest.raises(ParseError, match="no Paddle program"):
+    with pytest.raises(ParseError, match="not a Paddle program"):
         fluid.core.ProgramDesc(b"no program")
 
 

@@ -47,7 +47,7 @@ def opened(folder: Path) -> Record:
     try:
         data = json.loads(read_file(folder / SEAL))
     except (ValueError, RecursionError) as error:
-        raise ParseError(f"{SEAL} is no JSON: {error}") from None
+        raise ParseError(f"{SEAL} is not JSON: {error}") from None
     if (
         type(data) is not dict
         or set(data) != {"record", "files", "checksum"}

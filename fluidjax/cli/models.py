@@ -115,7 +115,9 @@ def read_archive(
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
-        raise FluidValueError(f"{what} {str(path)!r} is no .npz file of arrays: {error}") from None
+        raise FluidValueError(
+            f"{what} {str(path)!r} is not an .npz file of arrays: {error}"
+        ) from None
 
 
 def _archived(path: Path, name: str | None) -> bytes:

@@ -109,7 +109,7 @@ def compat_report(script: str | Path | ModuleType) -> CompatReport:
     fluid.Executor(place)``). A name is different where its arguments or methods are not Paddle's
     1.8.5 (below ``paddle.fluid``) or 2.6.2, or where a call names an argument that it lacks.
 
-    Of a folder, files that are no Python 3 or cannot be read are passed over, and listed at the
+    Of a folder, files that are not Python 3 or cannot be read are passed over, and listed at the
     end. Raises FluidTypeError for anything else, FluidValueError for a file that is not there or no
     Python 3.
     """

@@ -29,7 +29,7 @@ _Scope = dict[str, "str | None"]
 
 def mentions(source: bytes, file: str) -> list[Mention]:
     """Every name of Paddle's in a script, in the order of lines. Raises FluidValueError for what is
-    no Python 3.
+    not Python 3.
 
     source: the bytes of the file: UTF-8, or what Latin-1 makes of them where they are not.
     """
@@ -43,7 +43,7 @@ def mentions(source: bytes, file: str) -> list[Mention]:
         reader.body(tree.body)
     except (SyntaxError, ValueError) as exc:  # ValueError: null bytes
         line, why = getattr(exc, "lineno", None), getattr(exc, "msg", None) or str(exc)
-        raise FluidValueError(f"{file}:{line or 1} is no Python 3: {why}") from None
+        raise FluidValueError(f"{file}:{line or 1} is not Python 3: {why}") from None
     except (RecursionError, MemoryError):  # the parser's stack, and the reader's
         raise FluidValueError(f"{file} is nested too deeply to be read") from None
     return sorted(set(reader.found), key=lambda m: (m.line, m.name))

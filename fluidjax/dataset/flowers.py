@@ -48,7 +48,7 @@ def _table(file: Archive, name: str) -> np.ndarray:
             found = table(path.read_bytes(), name)
         except (ValueError, zlib.error) as error:
             raise FluidValueError(
-                f"{path} is no MATLAB file with a table {name!r}: {error}"
+                f"{path} is not a MATLAB file with a table {name!r}: {error}"
             ) from None
     if found.ndim != 2 or not len(found) or not np.isfinite(found).all():
         raise FluidValueError(

@@ -58,7 +58,9 @@ def _parsed(file: IO[bytes] | gzip.GzipFile, name: str, most: int) -> np.ndarray
     """most: bytes that the file can hold."""
     head = file.read(4)
     if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in DTYPES:
-        raise FluidValueError(f"{name} is no IDX file: it begins with {head.hex(' ') or 'nothing'}")
+        raise FluidValueError(
+            f"{name} is not an IDX file: it begins with {head.hex(' ') or 'nothing'}"
+        )
     rank, dtype = head[3], np.dtype(DTYPES[head[2]])
     sizes = file.read(4 * rank)
     if rank == 0 or len(sizes) < 4 * rank:

@@ -504,10 +504,10 @@ def load_onnx(path: str | Path, scope: Any = None) -> tuple[Program, list[str], 
         data = read_file(where)
         model.ParseFromString(data)
     except Exception as error:  # protobuf has an exception class of its own
-        raise ParseError(f"{str(where)!r} is no ONNX file: {error}") from None
+        raise ParseError(f"{str(where)!r} is not an ONNX file: {error}") from None
     graph = model.graph
     if not graph.node or len(graph.node) > NODES:
-        raise ParseError(f"{str(where)!r} is no ONNX model: it has {len(graph.node)} nodes")
+        raise ParseError(f"{str(where)!r} is not an ONNX model: it has {len(graph.node)} nodes")
     m = Importer(package, where)
     constants = {t.name for t in graph.initializer}
     own = "made"  # the prefix of our own names

@@ -139,7 +139,7 @@ class Graph:
         try:
             return self.constant(np.array(value, _dtype(like.dtype)))
         except OverflowError:
-            raise Lacking(f"{value} is no {like.dtype}") from None
+            raise Lacking(f"{value} is not {like.dtype}") from None
 
     def whole(self, x: Value, dtype: str) -> Value:
         """Weights as floats; whole numbers, which quantisation leaves, are stored in the file as

@@ -273,7 +273,7 @@ def load_exported(path: str | Path) -> Loaded:
         exported = jax.export.deserialize(bytearray(code))
         count = len(exported.in_avals), len(exported.out_avals)
     except Exception as error:  # a damaged file may cause any error in its reader
-        raise ParseError(f"{str(where)!r} is no StableHLO that this JAX reads: {error}") from None
+        raise ParseError(f"{str(where)!r} is not StableHLO that this JAX reads: {error}") from None
     if count != (len(parts[2]) + len(parts[0]), len(parts[1])):
         raise ParseError(f"'{where}.json' describes other inputs and outputs than the code has")
     state = _state(where, parts[2], exported.in_avals)

@@ -225,13 +225,13 @@ def read(data: bytes) -> tuple[ProgramDesc, Written]:
     try:
         message.ParseFromString(bytes(data))
     except (DecodeError, RecursionError) as error:
-        raise ParseError(f"{len(data)} bytes that are no Paddle program: {error}") from None
+        raise ParseError(f"{len(data)} bytes that are not a Paddle program: {error}") from None
     if not message.IsInitialized():
         # The list of missing fields may be many times as long as the bytes.
         missing = (
             message.FindInitializationErrors()[0] if len(data) < _SMALL else "a required field"
         )
-        raise ParseError(f"these bytes are no Paddle program: {missing} is missing")
+        raise ParseError(f"these bytes are not a Paddle program: {missing} is missing")
     if not 0 <= message.version.version < _LATEST:
         raise ParseError(f"version: {message.version.version} is not a version of Paddle")
     if not message.blocks:

@@ -40,7 +40,7 @@ def safe_name(name: str) -> str:
         name.encode("utf-8")
     except UnicodeEncodeError:
         raise FluidValueError(
-            f"{name!r} is no UTF-8, so it cannot be a file's name; save all in one file"
+            f"{name!r} is not UTF-8, so it cannot be a file's name; save all in one file"
             " (filename=...)"
         ) from None
     return name

@@ -160,7 +160,7 @@ class _Machine:
             try:
                 return args[0].encode("latin1")
             except UnicodeEncodeError:
-                raise self.fail("text that stands for bytes is no Latin-1") from None
+                raise self.fail("text that stands for bytes is not Latin-1") from None
         if name in _RECONSTRUCT and len(args) == 3 and args[0] == _Global(_NDARRAY):
             return _Array()
         if name == _DTYPE and args:

@@ -150,7 +150,7 @@ def _desc(reader: Reader) -> tuple[np.dtype, tuple[int, ...]]:
         name = name_of(desc.data_type)
         dtype = numpy_dtype(name)
     except DecodeError as error:
-        raise reader.fail(f"these bytes are no TensorDesc: {error}", start) from None
+        raise reader.fail(f"these bytes are not a TensorDesc: {error}", start) from None
     except FluidError as error:
         raise reader.fail(f"data_type: {error}", start) from None
     dims = tuple(desc.dims)

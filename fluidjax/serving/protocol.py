@@ -61,7 +61,7 @@ def read(
     try:
         given = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Refused(400, f"the body is no JSON: {error}") from None
+        raise Refused(400, f"the body is not JSON: {error}") from None
     if not isinstance(given, dict) or not isinstance(given.get("inputs"), list):
         raise Refused(400, "a request is an object with a list 'inputs'")
     known = {t.name: t for t in inputs}

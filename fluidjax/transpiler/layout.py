@@ -284,7 +284,7 @@ def dispatched(dispatcher: Any, blocks: list[VarDesc], endpoints: Sequence[str])
     if wrong:
         meant = near(str(wrong[0]), endpoints)
         raise FluidValueError(
-            f"{name}.dispatch assigned {blocks[0].name!r} to {wrong[0]!r}{meant}, which is no"
+            f"{name}.dispatch assigned {blocks[0].name!r} to {wrong[0]!r}{meant}, which is not a"
             " pserver"
         )
     return list(assigned)

@@ -260,10 +260,13 @@ def test_the_record_is_read_strictly(saved: Path, copied: Path) -> None:
         ),
         ({"placed": {"w": [[8], [["a", 0, 0, 0, 9, 0, 1]]]}}, "do not make up an array"),
         ({"placed": {"w": [[8], [["a", 0, 0, 4, 8, 0, 1]]]}}, "do not make up an array"),
-        ({"placed": {"w": [[8], [["a", 0, -1, 0, 8, 0, 1]]]}}, "no list of what should be there"),
+        (
+            {"placed": {"w": [[8], [["a", 0, -1, 0, 8, 0, 1]]]}},
+            "not a list of what should be there",
+        ),
         ({"placed": {"w": [[8], [["a", 0, 0, 0, 0, 0, 1]]]}}, "are not 0"),
         ({"placed": {"w": [[8]]}}, "a shape and a list of spans"),
-        ({"lods": {"x": [[-1]]}}, "no list of what should be there"),
+        ({"lods": {"x": [[-1]]}}, "not a list of what should be there"),
         ({"more": 1}, "expected the fields"),
     ]
     for change, text in bad:

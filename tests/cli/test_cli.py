@@ -309,10 +309,10 @@ def test_mistakes_on_the_command_line(capsys, tmp_path):
         (["infer", model, "--shape", "y=1"], "has no such input; it has x"),
         (["infer", model, "--shape", "x=a"], "should look like"),
         (["infer", model, "--batch", "0"], "is a positive number"),
-        (["infer", model, "--input", str(tmp_path / "no.npz")], "is no .npz file"),
-        (["infer", model, "--input", str(tmp_path / "bad.npz")], "is no .npz file"),
+        (["infer", model, "--input", str(tmp_path / "no.npz")], "is not an .npz file"),
+        (["infer", model, "--input", str(tmp_path / "bad.npz")], "is not an .npz file"),
         (["show", str(tmp_path)], "name model_filename (--model-file in a shell)"),
-        (["show", str(tmp_path / "bad.npz")], "is no .npz file"),
+        (["show", str(tmp_path / "bad.npz")], "is not an .npz file"),
     ]
     for command, text in cases:
         assert cli.main(command) == 1, command

@@ -100,7 +100,7 @@ def test_bad_input(tmp_path):
     for given, error, told in (
         (3, FluidTypeError, "takes a file, a folder or a module, not 3"),
         (tmp_path / "nothing.py", FluidValueError, "there is no file"),
-        (tmp_path / "old.py", FluidValueError, r"old\.py:2 is no Python 3"),
+        (tmp_path / "old.py", FluidValueError, r"old\.py:2 is not Python 3"),
         (ModuleType("empty"), FluidValueError, "module empty has no file"),
     ):
         with pytest.raises(error, match=told):

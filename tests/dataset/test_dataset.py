@@ -109,5 +109,5 @@ def test_a_damaged_mnist_file_is_named(home):
     folder.mkdir()
     (folder / "t10k-images-idx3-ubyte").write_bytes(b"no idx")
     (folder / "t10k-labels-idx1-ubyte").write_bytes(idx(np.zeros(3)))
-    with pytest.raises(FluidValueError, match="t10k-images-idx3-ubyte is no IDX file"):
+    with pytest.raises(FluidValueError, match="t10k-images-idx3-ubyte is not an IDX file"):
         list(mnist.test()())

@@ -428,7 +428,9 @@ def test_flowers(home):
     with pytest.raises(FluidValueError, match=r"names images 5 to 5; .* has labels for 1 to 4"):
         dataset.flowers.train()
     (home / "flowers" / "setid.mat").write_bytes(b"text" * 50)
-    with pytest.raises(FluidValueError, match=r"setid\.mat is no MATLAB file with a table 'tstid'"):
+    with pytest.raises(
+        FluidValueError, match=r"setid\.mat is not a MATLAB file with a table 'tstid'"
+    ):
         dataset.flowers.train()
 
 

@@ -56,9 +56,9 @@ def test_idx_round_trip(dtype, shape):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is no IDX file: it begins with nothing"),
-        (b"\x89PNG....", "is no IDX file: it begins with 89 50 4e 47"),
-        (b"\0\0\x07\x01", "is no IDX file"),
+        (b"", "is not an IDX file: it begins with nothing"),
+        (b"\x89PNG....", "is not an IDX file: it begins with 89 50 4e 47"),
+        (b"\0\0\x07\x01", "is not an IDX file"),
         (b"\0\0\x08\x02\0\0\0\1", "ends within its header"),
         (b"\0\0\x08\0", "ends within its header"),
         (
@@ -88,7 +88,7 @@ def test_no_more_is_unpacked_than_the_header_names(tmp_path):
     few, huge = (b"\0\0\x08\1" + n.to_bytes(4, "big") for n in (10, 2**32 - 1))
     for head, told in (
         (few, "should hold 10 bytes .*, but holds more"),
-        (b"", "is no IDX file"),
+        (b"", "is not an IDX file"),
         (huge, "but holds [0-9]+ at most"),
     ):
         (tmp_path / "bomb.gz").write_bytes(gzip.compress(head + bytes(64 << 20), 9))

@@ -338,11 +338,11 @@ def test_programs_in_archives(tmp_path: Path, capsys: Any) -> None:
         capsys, *line
     )
     assert "there is no 'main_1' in it" in fails(capsys, *line, "--model-file", "main_1")
-    assert "no program, which is an array of bytes, but float64[3]" in fails(
+    assert "not a program, which is an array of bytes, but float64[3]" in fails(
         capsys, *line, "--model-file", "meta"
     )
     path.write_bytes(path.read_bytes()[:300])
-    assert "no .npz file of arrays" in fails(capsys, *line, "--model-file", "main_0")
+    assert "not an .npz file of arrays" in fails(capsys, *line, "--model-file", "main_0")
 
 
 def test_sizes_that_do_not_fit_are_told_with_the_op() -> None:

@@ -35,7 +35,7 @@ CASES = {
         dict(SERVER, PADDLE_PORT="3"),
         lambda r: r.PaddleCloudRoleMaker(),
     ),
-    "an id that is not a number": (
+    "an id that is no number": (
         dict(BOTH, PADDLE_TRAINER_ID="x"),
         lambda r: r.PaddleCloudRoleMaker(),
     ),

@@ -231,7 +231,7 @@ def _normalised(place: Place) -> _Norm:
         else:
             rest.append(name)
     if centred is None or inverse is None or len(rest) > 1 or not centred.input("Y") or not centred.input("X"):  # fmt: skip
-        raise Refused("it is no (x - mean) * rsqrt(variance + epsilon)")
+        raise Refused("it is not (x - mean) * rsqrt(variance + epsilon)")
     if rest:
         (scale,) = rest
         if not _parameter(place, scale):
