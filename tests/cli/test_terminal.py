@@ -62,6 +62,7 @@ def commands(tmp_path: Path) -> dict[str, tuple[list[str], int]]:
     }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "name",
     [

@@ -207,6 +207,7 @@ def test_values_and_gradients(net: Net, way: str) -> None:
 ENTRIES = ("entries", 1, True, ("at", 2), ("at", 1))
 
 
+@pytest.mark.once
 @examples(1)
 @given(nets(2))
 @example(

@@ -286,6 +286,7 @@ def error_of(fn: Any, args: Any, traced: fluid.Traced, result: Any) -> float:
     )
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_nothing_of_jaxs_is_left_and_results_are_the_same(name: str) -> None:
     fn, (params, x), traced, result = raised(name)
@@ -330,6 +331,7 @@ class Series(nn.Module):
         return nn.BatchNorm(use_running_average=True)(x)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("dynamic", [(), ("b",), ("b", "t")])
 def test_norms_behind_convolutions_of_one_axis_are_folded(dynamic: tuple[str, ...]) -> None:
     apply, params, x = of_linen(Series(), normal(2, 9, 8))

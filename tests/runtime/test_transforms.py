@@ -57,6 +57,7 @@ def built(net: Any, size: int | None, train: bool) -> tuple[fluid.Program, Any, 
     return program, loss if train else out, fluid.read_state(program, scope)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("net", "size", "train"),
     [(classes, 16, True), (masks, None, False)],

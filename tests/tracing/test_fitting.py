@@ -82,6 +82,7 @@ def test_a_step_keeps_its_budget_within_a_jit_of_the_users() -> None:
     check_same(found, (*expected, value * 2))
 
 
+@pytest.mark.once
 def test_the_least_is_told_and_kept() -> None:
     params, state = start()
     traced = fluid.trace(train, params, state, X, Y)
@@ -114,6 +115,7 @@ def test_half_of_the_temporaries_under_xlas_own_scheduler() -> None:
     check_same(jax.jit(step)(params, state, X, Y), expected)
 
 
+@pytest.mark.once
 def test_of_a_forward_pass_that_fluid_differentiates_at_any_batch() -> None:
     params, _ = start()
     with fluid.unique_name.guard():

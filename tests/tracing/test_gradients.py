@@ -73,6 +73,7 @@ FUNCTIONS = {
 POINTS = {"ordinary": normal(3, 3, seed=4), "zero": jnp.zeros((3, 3)), "ties": jnp.ones((3, 3))}
 
 
+@pytest.mark.first(24)
 @pytest.mark.parametrize("where", POINTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients_are_jaxs(name: str, where: str) -> None:

@@ -249,6 +249,7 @@ class Wide(nn.Module):
         return nn.Dense(4)(nn.gelu(nn.Dense(512)(nn.gelu(nn.Dense(512)(x)))))
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("devices", (2, 8))
 @pytest.mark.parametrize("name", MODELS)
 def test_what_data_parallel_sends_is_the_bound(name: str, devices: int) -> None:

@@ -93,6 +93,7 @@ def within(function: Callable[..., Any], *args: Any) -> Any:
     )
 
 
+@pytest.mark.first(24)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 @pytest.mark.parametrize("name", EXACT)
 def test_values_are_those_of_xla(name: str, dtype: str) -> None:
