@@ -194,11 +194,11 @@ class Executor(RunsDatasets):
         pruning = use_prune or bool(updates)
         known = None if pruning else self._known(program, fetches, scope, feed)
         if known is not None:
-            compiled, made, buffers = known
+            record, compiled, made, buffers = known
             values: Any = feed
             if not (return_numpy and fetches):
                 values = {n: _private_copy(v) for n, v in values.items()}
-            fetched = self._call_again(program, compiled, made, buffers, values)
+            fetched = self._call_again(program, record, compiled, made, buffers, values)
             if fetched is not None:
                 return _shown(compiled, fetched, return_numpy)
         bound = self._bind(program, fetches, scope, feed, updates if pruning else None)
@@ -343,9 +343,9 @@ class Executor(RunsDatasets):
 
     def _known(
         self, program: Any, fetches: tuple[str, ...], scope: Scope, feed: Any
-    ) -> tuple[Compiled, Executable, StateBuffers] | None:
-        """The executable and buffers of an earlier equal run, if there was one and nothing has
-        changed since. Raises FeedError for integers that are out of range.
+    ) -> tuple[_Record, Compiled, Executable, StateBuffers] | None:
+        """The record, executable and buffers of an earlier equal run, if there was one and nothing
+        has changed since. Raises FeedError for integers that are out of range.
         """
         record = self._records.get(program) if type(program) is Program else None
         if record is None or not record.prepared or RECORDER.on is not None or current_job():
@@ -357,11 +357,12 @@ class Executor(RunsDatasets):
         if buffers is None:
             return None
         made = prepared.made_for(feed)
-        return None if made is None else (prepared.compiled, made, buffers)
+        return None if made is None else (record, prepared.compiled, made, buffers)
 
     def _call_again(
         self,
         program: Any,
+        record: _Record,
         compiled: Compiled,
         made: Executable,
         buffers: StateBuffers,
@@ -370,7 +371,6 @@ class Executor(RunsDatasets):
         """The fetches of a further call; None if another thread has changed something in the
         meantime.
         """
-        record = self._records[program]
         taken = record.take()
         try:
             seed, step = _numbers(compiled, program, record, taken)

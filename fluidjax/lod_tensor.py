@@ -348,7 +348,7 @@ def bare(value: Any) -> Any:
 
 def bare_feed(feed: Any) -> Any:
     """A feed with the arrays of tensors that work as arrays; other values unchanged."""
-    if type(feed) is not dict or not any(type(v) is ArrayTensor for v in feed.values()):
+    if type(feed) is not dict or ArrayTensor not in map(type, feed.values()):
         return feed
     return {n: bare(v) if type(v) is ArrayTensor else v for n, v in feed.items()}
 

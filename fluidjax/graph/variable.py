@@ -402,10 +402,11 @@ def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
     """
     if isinstance(value, Variable):
         return (value.plain.name,)
-    if isinstance(value, Mapping):
-        raise ArgumentError(f"{what} takes variables or their names, not {value!r}")
-    if type(value) is not list and (isinstance(value, str) or not isinstance(value, Iterable)):
-        value = (value,)
+    if type(value) is not list:
+        if isinstance(value, Mapping):
+            raise ArgumentError(f"{what} takes variables or their names, not {value!r}")
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            value = (value,)
     result = []
     for v in value:
         if isinstance(v, Variable):
