@@ -212,18 +212,23 @@ class Forward:
             if n not in names:
                 names[n] = None
                 needed += [r for r in free[n].reads if r in free]
-        parts: list[tuple[set[str], list[OpDesc]]] = []
+        parts: dict[str, tuple[set[str], list[OpDesc]]] = {}  # by each name in them
         for op in ops:
             if names.keys() & set(op.writes):
                 meets = names.keys() & {*op.reads, *op.writes}
-                near = [part for part in parts if part[0] & meets]
-                parts = [part for part in parts if not part[0] & meets]
-                parts.append(
-                    (meets.union(*(p[0] for p in near)), [*(o for p in near for o in p[1]), op])
-                )
-        found = []
-        for mentioned, again in parts:
+                near = {id(part): part for n in meets if (part := parts.get(n))}.values()
+                # the smaller ones join the largest, so few names move
+                into = max(near, key=lambda part: len(part[0]), default=(set[str](), []))
+                others = [part for part in near if part is not into]
+                new = meets.union(*(mentioned for mentioned, _ in others))
+                into[0].update(new)
+                into[1].extend([*(o for _, again in others for o in again), op])
+                parts |= dict.fromkeys(new, into)
+        whole = {id(part): part for part in parts.values()}.values()
+        for _, again in whole:
             again.sort(key=lambda op: self.position[op.uid])
+        found = []
+        for mentioned, again in sorted(whole, key=lambda part: self.position[part[1][-1].uid]):
             at = min(i for n in mentioned for i in self.readers.get(n, ()) if i >= self.first)
             found.append(Segment(tuple(again), tuple(n for n in names if n in mentioned), at))
         return found
