@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..base.components import components
 from ..errors import FluidTypeError, FluidValueError
 from ..ir.show import quoted
 from .core_graph import Graph, Node
@@ -167,14 +168,7 @@ class IrGraph:
 
     def graph_num(self) -> int:
         """The number of connected parts of the ops."""
-        parts: list[set[Node]] = []
-        for op, needed in self.graph.op_links().items():
-            joined = {op, *needed}
-            for part in [p for p in parts if p & joined]:
-                joined |= part
-                parts.remove(part)
-            parts.append(joined)
-        return len(parts)
+        return len(components({op, *needed} for op, needed in self.graph.op_links().items()))
 
     def topology_sort(self) -> list[IrNode]:
         """The ops, each behind the ops that it needs. Raises FluidValueError for a circle."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..base.components import components
 from .groups import Group
 
 # ops of a part that no place cuts: a larger part is not a block of a net, and becomes a series
@@ -90,23 +91,11 @@ class Structure:
 
     def _components(self, ops: Sequence[int], past: frozenset[tuple[int, str]]) -> list[list[int]]:
         """Ops that values connect, in the order of their first ones."""
-        root = {op: op for op in ops}
-
-        def top(op: int) -> int:
-            while root[op] != op:
-                root[op] = root[root[op]]
-                op = root[op]
-            return op
-
-        for op in ops:
-            for value in self.reads[op]:
-                if value[0] in root and value not in past:
-                    a, b = top(value[0]), top(op)
-                    root[max(a, b)] = min(a, b)
-        found: dict[int, list[int]] = {}
-        for op in ops:
-            found.setdefault(top(op), []).append(op)
-        return list(found.values())
+        there = set(ops)
+        found = components(
+            [op, *(v[0] for v in self.reads[op] if v[0] in there and v not in past)] for op in ops
+        )
+        return [[ops[i] for i in members] for members in found]
 
     # -- places ------------------------------------------------------------------------------------
 

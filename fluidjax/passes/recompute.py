@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ..base.components import components
 from ..errors import FluidTypeError, FluidValueError, near
 from ..ir import edit
 from ..ir.desc import EMPTY, FrozenMap, OpDesc, ProgramDesc
@@ -206,31 +207,20 @@ class Forward:
         """The ops to recompute: ops connected by values that are not stored form one segment."""
         free = self.free(ops, kept)
         needed = [n for n in free if self.backward_reads(n)]
-        names: dict[str, None] = {}
+        names: dict[str, int] = {}  # in the order in which they are found
         while needed:  # and their inputs, if these are not stored either
             n = needed.pop()
             if n not in names:
-                names[n] = None
+                names[n] = len(names)
                 needed += [r for r in free[n].reads if r in free]
-        parts: dict[str, tuple[set[str], list[OpDesc]]] = {}  # by each name in them
-        for op in ops:
-            if names.keys() & set(op.writes):
-                meets = names.keys() & {*op.reads, *op.writes}
-                near = {id(part): part for n in meets if (part := parts.get(n))}.values()
-                # the smaller ones join the largest, so few names move
-                into = max(near, key=lambda part: len(part[0]), default=(set[str](), []))
-                others = [part for part in near if part is not into]
-                new = meets.union(*(mentioned for mentioned, _ in others))
-                into[0].update(new)
-                into[1].extend([*(o for _, again in others for o in again), op])
-                parts |= dict.fromkeys(new, into)
-        whole = {id(part): part for part in parts.values()}.values()
-        for _, again in whole:
-            again.sort(key=lambda op: self.position[op.uid])
+        again = [op for op in ops if names.keys() & set(op.writes)]
+        meets = [names.keys() & {*op.reads, *op.writes} for op in again]
         found = []
-        for mentioned, again in sorted(whole, key=lambda part: self.position[part[1][-1].uid]):
+        for members in sorted(components(meets), key=lambda part: part[-1]):
+            mentioned = set[str]().union(*(meets[i] for i in members))
             at = min(i for n in mentioned for i in self.readers.get(n, ()) if i >= self.first)
-            found.append(Segment(tuple(again), tuple(n for n in names if n in mentioned), at))
+            ordered = tuple(sorted(mentioned, key=names.__getitem__))
+            found.append(Segment(tuple(again[i] for i in members), ordered, at))
         return found
 
     def written(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...base.components import components
 from ...ops.sharding import ALONE
 
 
@@ -66,18 +67,7 @@ def _joined(rows: Sequence[Sequence[OwnedBlock]]) -> ShardBucket:
 
 def connected(found: Sequence[ShardBucket]) -> list[list[int]]:
     """The numbers of the buckets in groups: two that share an array are in one group."""
-    groups: list[tuple[set[str], list[int]]] = []
-    for i, one in enumerate(found):
-        names, members = set(one.names), [i]
-        apart = []
-        for group in groups:
-            if group[0].isdisjoint(names):
-                apart.append(group)
-            else:
-                names |= group[0]
-                members = [*group[1], *members]
-        groups = [*apart, (names, members)]
-    return [sorted(members) for _, members in sorted(groups, key=lambda g: min(g[1]))]
+    return components(one.names for one in found)
 
 
 def spans(
