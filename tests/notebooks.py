@@ -76,12 +76,11 @@ def _joined(shown: list[Any]) -> list[Any]:
     streams: dict[str, Any] = {}
     kept = []
     for out in shown:
-        if out.output_type == "stream" and out.name in streams:
-            streams[out.name].text += out.text
-            continue
-        if out.output_type == "stream":
-            streams[out.name] = out
-        kept.append(out)
+        first = streams.setdefault(out.name, out) if out.output_type == "stream" else out
+        if first is out:
+            kept.append(out)
+        else:
+            first.text += out.text
     return kept
 
 

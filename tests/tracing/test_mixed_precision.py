@@ -54,7 +54,8 @@ def test_products_compute_in_half_precision_and_parameters_stay(half: str, dynam
     """Three steps of SGD; a parameter of shape [] keeps it.
 
     Each step is compared from where the one before ended. Its loss is the one written by hand; its
-    gradients are, but for the order in which a compiler adds numbers of half precision.
+    gradients are. That of the bias is a sum in half precision, which a compiler may add up in
+    another order if it is float16: one rounding is allowed.
     """
     traced, loss = minimized(network, half, dynamic=dynamic)
     dtype = jnp.dtype(half)
@@ -72,10 +73,12 @@ def test_products_compute_in_half_precision_and_parameters_stay(half: str, dynam
             after = held(traced)
             for name, grad in grads.items():
                 assert (after[name].dtype, after[name].shape) == ("float32", grad.shape)
-                grad = np.asarray(grad) / 64
-                rounding = float(jnp.finfo(dtype).eps) * np.abs(grad).max()
-                moved = (before[name] - after[name]) / np.float32(0.05)
-                np.testing.assert_allclose(moved, grad, rtol=1e-5, atol=rounding)
+                move = np.asarray(0.05 * (grad / 64))
+                summed = half == "float16" and name == "b"
+                rounding = float(jnp.finfo(dtype).eps) * np.abs(move).max() if summed else 0
+                np.testing.assert_allclose(
+                    after[name], before[name] - move, rtol=1e-5, atol=max(1e-6, rounding)
+                )
 
 
 def held(traced: Any) -> dict[str, Any]:
