@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from . import beside
@@ -77,13 +77,13 @@ def row_of(name: str, kind: str, runs: list[Mapping[str, tuple[float, float]]]) 
     return [name, kind, *cells]
 
 
-def table(words: Iterable[str] = tuple(CORES)) -> list[Table]:
+def table() -> list[Table]:
     """A table for two cores, one for one."""
     found, versions = [], beside.there(("fluidjax", "paddle", "flax"))
-    for word in words:
-        rows, cores = [], CORES[word]
+    for word, cores in CORES.items():
+        rows, (last, last_of_long) = [], LAST[word]
         for net, name in NETS.items():
-            steps = LAST[word][net in LONG]
+            steps = last_of_long if net in LONG else last
             with tempfile.TemporaryDirectory() as folder:
                 for side in versions:
                     if side == "flax" and net.startswith("text"):

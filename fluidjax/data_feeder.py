@@ -212,7 +212,8 @@ def converted(rule: FeedRule, plain: np.ndarray) -> np.ndarray:
         ):
             bad = plain[~(plain == np.floor(plain)) | ~np.isfinite(plain)].ravel()[0]
             raise FeedError(
-                f"feed {rule.name!r} is {to.name}, but a sample holds {bad}, which is not an integer"
+                f"feed {rule.name!r} is {to.name}, but a sample holds {bad}, which is not an"
+                " integer"
             )
         if plain.size and not (int(plain.min()) >= info.min and int(plain.max()) <= info.max):
             raise FeedError(

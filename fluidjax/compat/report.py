@@ -110,8 +110,8 @@ def compat_report(script: str | Path | ModuleType) -> CompatReport:
     1.8.5 (below ``paddle.fluid``) or 2.6.2, or where a call names an argument that it lacks.
 
     Of a folder, files that are not Python 3 or cannot be read are passed over, and listed at the
-    end. Raises FluidTypeError for anything else, FluidValueError for a file that is not there or no
-    Python 3.
+    end. Raises FluidTypeError for anything else, FluidValueError for a file that is not there or is
+    not Python 3.
     """
     folder = isinstance(script, str | Path) and Path(script).is_dir()
     uses: list[Use] = []

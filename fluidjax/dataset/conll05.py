@@ -97,8 +97,8 @@ def _labels(roles: Iterable[str], where: str) -> Iterator[str]:
             yield f"I-{name}"
         else:
             raise FluidValueError(
-                f"{where}: {role!r} in the sentence before it is not a role: (NAME*, *, *) or (NAME*)"
-                " is expected"
+                f"{where}: {role!r} in the sentence before it is not a role: (NAME*, *, *) or"
+                " (NAME*) is expected"
             )
 
 

@@ -231,8 +231,8 @@ class FeedRule:
         except Exception as error:
             if isinstance(value, list | tuple):
                 raise FeedError(
-                    f"feed {self.name!r} is not an array of numbers: {type(value).__name__} with rows"
-                    " of different lengths or kinds"
+                    f"feed {self.name!r} is not an array of numbers: {type(value).__name__} with"
+                    " rows of different lengths or kinds"
                 ) from None
             kind = f"{type(value).__module__.split('.')[0]}.{type(value).__name__}"
             if not _has_dtype(value):

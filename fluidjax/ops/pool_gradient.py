@@ -42,8 +42,8 @@ def gathered_by_position(place: Array, d_out: Array, x: Array, win: Windows) -> 
     Cell i of an axis (the padding counted) is cell i % stride + q * stride of window i // stride -
     q, for as many q as windows overlap. For each q the position and the gradient are read at
     i // stride - q. These reads of whole rows are vectorised if nothing is cut off at the edges, so
-    windows of position -1 are added on all sides. That is up to nine times as fast as a
-    sum for each i % stride, the sums interleaved.
+    windows of position -1 are added on all sides. A sum for
+    each i % stride, the sums interleaved, would take longer.
     """
     overlap = [-(-k // s) for k, s in zip(win.sizes, win.strides, strict=True)]
     lengths = [q * s for q, s in zip(overlap, win.strides, strict=True)]

@@ -74,8 +74,8 @@ class Links:
             return ranks, 1
         if ranks % self.group:
             raise FluidValueError(
-                f"{ranks} devices do not make full groups of {self.group}, as the links {self.name!r}"
-                " have"
+                f"{ranks} devices do not make full groups of {self.group}, as the links"
+                f" {self.name!r} have"
             )
         return self.group, ranks // self.group
 

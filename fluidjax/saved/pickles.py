@@ -128,7 +128,8 @@ class _Machine:
             # hashing a nest of tuples may take for ever, or overflow the process's stack
             if not isinstance(key, str | bytes | int):
                 raise self.fail(
-                    f"a key is neither text nor an integer but {type(key).__name__.strip('_').lower()}"
+                    "a key is neither text nor an integer but"
+                    f" {type(key).__name__.strip('_').lower()}"
                 )
             target[key] = value
 

@@ -378,8 +378,8 @@ def _sequences(name: str, tensor: LoDTensor, count: int) -> list[Any]:
         if not all(part):
             raise FeedError(
                 f"feed {name!r}, split over {count} devices, gives device {len(parts)} sequences"
-                " that hold none of the level below, which is not a LoD; feed them beside others, or"
-                " use fewer devices"
+                " that hold none of the level below, which is not a LoD; feed them beside others,"
+                " or use fewer devices"
             )
         one = LoDTensor()
         one.set(rows[start : start + level_size])
