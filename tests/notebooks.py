@@ -47,13 +47,14 @@ def outputs(book: Any) -> list[list[Any]]:
 
 
 def run(book: Any, **options: Any) -> None:
-    """Run the cells in order in a new kernel that works in notebooks/; they get their outputs.
+    """Run the cells in order in a new kernel that works in notebooks/; they get their outputs, but
+    no progress of long work: what is shown of it depends on how long the work takes.
 
     options: more for NotebookClient.
     """
     with tempfile.TemporaryDirectory() as own:  # nothing of the user's IPython
         env = {k: v for k, v in os.environ.items() if k != "MPLBACKEND"}
-        env |= {"IPYTHONDIR": own, "PYTHONPATH": str(ROOT)}
+        env |= {"IPYTHONDIR": own, "PYTHONPATH": str(ROOT), "FLAGS_progress": "off"}
         client = NotebookClient(
             book,
             kernel_manager_class=_Here,  # it ends with the run
@@ -64,24 +65,6 @@ def run(book: Any, **options: Any) -> None:
             **({"coalesce_streams": True} | options),
         )
         client.execute(env=env)
-    if client.coalesce_streams:
-        for shown in outputs(book):
-            shown[:] = _joined(shown)
-
-
-def _joined(shown: list[Any]) -> list[Any]:
-    """The outputs of a cell with one output for each stream; the client joins what has come when
-    the cell ends, and the end of a line may come later.
-    """
-    streams: dict[str, Any] = {}
-    kept = []
-    for out in shown:
-        first = streams.setdefault(out.name, out) if out.output_type == "stream" else out
-        if first is out:
-            kept.append(out)
-        else:
-            first.text += out.text
-    return kept
 
 
 def told(shown: list[list[Any]]) -> list[list[str]]:

@@ -54,6 +54,7 @@ def test_a_notebook_opens_with_a_title_and_what_it_is_about(path: Path) -> None:
 WATCHED = """
 import time
 import fluidjax as fluid
+fluid.set_flags({"FLAGS_progress": "auto"})
 with fluid.watch(total=4) as log:
     for loss in (4.0, 3.0, 2.0, 1.0):
         log(loss=loss)
@@ -78,6 +79,16 @@ def test_the_kernel_is_of_this_python_and_shows_figures_and_live_curves() -> Non
     (curves,) = [o for o in watched if o.output_type == "display_data"]
     assert "4 steps" in curves.data["text/html"]  # one picture, drawn anew to the end
     assert parsed(curves.data["text/html"]).one("svg")
+
+
+def test_what_shows_depends_on_no_length_of_time() -> None:
+    wait = (
+        "import time\nfrom fluidjax.base import progress\n"
+        "with progress.waiting('compiling', after=0):\n    time.sleep(0.3)\nprint('ready')"
+    )
+    book = new_notebook(cells=[new_code_cell(wait)])
+    run(book)
+    assert told(outputs(book)) == [["ready "]]
 
 
 def test_a_number_is_not_compared_and_a_word_is() -> None:
