@@ -117,13 +117,15 @@ _collected: Counter[str] = Counter()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Of a test marked first(n), the parameters behind the first n are marked once."""
+    """Of a test marked first(n), the parameters behind the first n are slow: the quick suites and
+    the second environment leave them out.
+    """
     mark = item.get_closest_marker("first")
     if mark is not None:
         test = item.nodeid.partition("[")[0]
         _collected[test] += 1
         if _collected[test] > mark.args[0]:
-            item.add_marker(pytest.mark.once)
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)

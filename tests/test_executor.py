@@ -169,6 +169,7 @@ def many_parameters(count=40):
     return main, startup, loss
 
 
+@pytest.mark.slow
 def test_packed_state_equals_unpacked(monkeypatch):
     """What is packed is what the program would have computed with an array for every variable."""
     main, startup, loss = many_parameters()
@@ -186,6 +187,7 @@ def test_packed_state_equals_unpacked(monkeypatch):
         np.testing.assert_allclose(value, results[1][1][name], rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_packed_variables_are_seen_and_set_by_name(scope):
     main, startup, _ = many_parameters()
     exe = fluid.Executor()

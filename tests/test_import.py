@@ -49,6 +49,7 @@ def seen() -> tuple[list[str], list[str], list[str], int, int, list[str]]:
     return tuple(found)
 
 
+@pytest.mark.slow
 def test_a_first_program_waits_for_no_room_that_it_does_not_need(seen):
     heavy = (*(f"fluidjax.{m}" for m in LATER), *LIBRARIES)
     assert [m for m in seen[0] if (m + ".").startswith(tuple(h + "." for h in heavy))] == []

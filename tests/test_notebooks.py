@@ -21,6 +21,7 @@ from tests.notebooks import NOTEBOOKS, outputs, read, run, told
 pytestmark = pytest.mark.once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs_and_its_outputs_are_current(path: Path) -> None:
     book = read(path)
@@ -62,6 +63,7 @@ with fluid.watch(total=4) as log:
 """
 
 
+@pytest.mark.slow
 def test_the_kernel_is_of_this_python_and_shows_figures_and_live_curves() -> None:
     code = (
         "import sys\nsys.executable, sys.prefix",

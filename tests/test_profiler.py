@@ -135,6 +135,7 @@ def test_tables(tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_blocks_and_random_numbers(tmp_path, capsys):
     """A loop with a dropout in it and arrays, a condition, ragged rows: op by op as at once."""
     x = fluid.data("x", [4, 6])

@@ -59,6 +59,7 @@ def test_folders_are_those_of_the_package() -> None:
     assert folders - OWN_KINDS <= packages and not folders & packages & OWN_KINDS
 
 
+@pytest.mark.slow
 def test_the_same_examples_in_every_process() -> None:
     """Whatever the hash seed, and whatever has been imported (hypothesis collects constants from
     modules).

@@ -41,7 +41,7 @@ DOUBTFUL = "if loss > 0:\n    pass"
 WRONG = "fluid.layers.relu(y)\nfluid.layers.fc(x, size=-1)"
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_a_cell_is_named_by_its_number_and_its_line() -> None:
     pytest.importorskip("nbclient", reason="the package nbclient is not installed")
     pytest.importorskip("ipykernel", reason="the package ipykernel is not installed")

@@ -278,6 +278,7 @@ def test_optimize_then_infer(form, capsys, tmp_path):
         assert report["milliseconds"]["runs"] == 2 and report["milliseconds"]["median"] > 0
 
 
+@pytest.mark.slow
 def test_a_model_of_sequences_runs_on_sequences_of_random_numbers(capsys, tmp_path):
     """3 sequences of 10 words have 30 tags, and equal sequences have equal ones."""
     import numpy as np

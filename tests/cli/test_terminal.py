@@ -62,7 +62,7 @@ def commands(tmp_path: Path) -> dict[str, tuple[list[str], int]]:
     }
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -107,6 +107,7 @@ def test_a_pipe_gets_all_of_it(capsys):
     assert len(printed.blocks[0].ops) == len(read.blocks[0].ops) == 184
 
 
+@pytest.mark.slow
 def test_each_prints_json(capsys, tmp_path):
     told = {}
     for name in ("plan", "compat", "export", "optimize", "memory", "passes", "trace"):

@@ -145,6 +145,7 @@ def test_mnist_that_does_not_belong_together(folder):
 # -- data and network ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_digits():
     data = load(seed=3)
     assert data.train_images.shape == (1438, 1, SIDE, SIDE) and data.test_images.shape == (

@@ -102,6 +102,7 @@ def launch_for_real(capfd, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_two_trainers_and_two_pservers(launch_for_real, script, tmp_path):
     """With the options of Paddle's launch_ps; each process's words are in a file of its own, too,
     behind those of an older job.

@@ -647,6 +647,7 @@ def trainer(rank, ports, **more):
     }
 
 
+@pytest.mark.slow
 def test_two_processes_without_a_launcher():
     ports = wire.free_port(), 6170
     results = start(trainer(0, ports), trainer(1, ports), popen=subprocess.Popen)

@@ -28,7 +28,7 @@ def ours(path: Path, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OCR)
 def test_ocr_models_come_back(name: str, tmp_path: Path) -> None:
     if not (FETCHED / OCR[name] / "inference.pdiparams").is_file():

@@ -442,6 +442,7 @@ def test_recompile_warning_names_the_mixing_op():
 # -- gradients -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_tagger_learns():
     """Training runs on buckets: no gradient op needs exact sizes, and one program serves batches of
     other lengths.
@@ -473,6 +474,7 @@ def test_a_tagger_learns():
     assert word.lod_level == emission.lod_level == tags.lod_level == 1
 
 
+@pytest.mark.slow
 def test_gradients_are_derivatives_of_padded_steps():
     x = x_var()
     x.stop_gradient = False

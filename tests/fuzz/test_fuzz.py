@@ -17,7 +17,7 @@ from tests.fuzz import mutations
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_spoiled_files_do_no_harm() -> None:
     """Only our own errors, at most 2 s of CPU time and 300 MB for each; an abort would be the end
     of that process.

@@ -165,6 +165,7 @@ def test_text_that_holds_no_program(text):
         parse(text)
 
 
+@pytest.mark.slow
 def test_fuzz_raises_only_parse_errors():
     rng = random.Random(0)
     seeds = [to_text(small()), to_text(edit.renumber(small()), hints={})]

@@ -78,6 +78,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of comparisons used as truth values
 def test_what_1_8_5_refuses_is_refused():
     assert not failures()

@@ -79,6 +79,7 @@ def numbers(loader):
     return [np.asarray(group[0]["y"]).ravel().tolist() for group in loader]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_batches(xy, workers):
     before = children()
@@ -142,6 +143,7 @@ def test_samplers():
         len(DataLoader(Stream(), return_list=True))
 
 
+@pytest.mark.slow
 def test_errors_of_workers(xy):
     before = children()
 
@@ -269,6 +271,7 @@ def test_what_workers_send():
         worker.close()
 
 
+@pytest.mark.slow
 def test_multiprocess_reader():
     before = children()
     make = fluid.io.multiprocess_reader

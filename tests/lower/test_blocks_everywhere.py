@@ -151,7 +151,7 @@ def test_a_copy_for_testing_a_saved_model_and_what_shows_programs(tmp_path: Path
     assert built.main._prune([built.rows]).desc.blocks[1:]
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_a_beam_search_is_rewritten() -> None:
     """Every pass leaves the loop, and what it finds, alone."""
     with fresh() as (main, _):

@@ -114,6 +114,7 @@ def test_any_conditions_about_one_number(seed: int) -> None:
     agree(main, startup, outs, AROUND if dtype == "float32" else [-3, 0, 1, 2, 3, 4, 9], dtype)
 
 
+@pytest.mark.slow
 def test_a_thousand_boundaries_are_as_many_ops_as_five() -> None:
     def body(count: int) -> Callable[[Any], Any]:
         def net(x: Any) -> Any:

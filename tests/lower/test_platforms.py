@@ -56,6 +56,7 @@ def step_for(platform: str, network: Any, optimizer: Any = None) -> tuple[Any, f
     return lowered.compiled_for(main, [loss.name], platform), scope
 
 
+@pytest.mark.slow
 def test_a_step_for_a_gpu_is_made_as_the_program_has_it() -> None:
     """XLA gets no options; small state is packed."""
     images = {

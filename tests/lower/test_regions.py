@@ -17,7 +17,7 @@ from . import region_nets
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "regions_1.8.5.json").read_text())
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_a_detector_trains_as_in_paddle() -> None:
     main, found = region_nets.trained(fluid)
     for got, want in zip(found, RECORDED, strict=True):

@@ -69,6 +69,7 @@ def within(main, budget, places=None, loss=None):
     return compiled if places is None else compiled.with_data_parallel(loss.name, places=places)
 
 
+@pytest.mark.slow
 def test_a_pure_step(net):
     """The figure is that of jax.jit(step, donate_argnums=0); state and fetches are those of the
     step without a budget.
@@ -136,6 +137,7 @@ def test_a_pure_step_under_the_scheduler_for_memory(net, monkeypatch):
         np.testing.assert_allclose(found[name], want[name], rtol=1e-5, atol=1e-7, err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_compiled_program(net, plain):
     """The search is made at the first run, for what is fed then; a smaller batch needs none, and
     the program stays as it is.

@@ -64,7 +64,7 @@ def batch(count, longest):
     }
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_every_bucket_is_within_the_budget(words):
     """A search for the first batch, none for a smaller one, another for a larger one, and a refusal
     leaves all as it was.
@@ -84,7 +84,7 @@ def test_every_bucket_is_within_the_budget(words):
     assert all(r.chosen.figures.total <= r.budget for r in reports)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_sequences_in_place_and_as_a_pure_step(words):
     """memory_report shows the bytes; a pure step takes what bucketed makes."""
     main, startup, loss = words

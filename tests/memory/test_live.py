@@ -163,6 +163,7 @@ def by_name(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) -> li
     return found
 
 
+@pytest.mark.slow
 def test_lenet_holds_what_a_run_by_name_holds():
     main, loss = lenet()
     r = report(main, batch_size=8, fetch_list=[loss])

@@ -51,6 +51,7 @@ def feed(batch: int = 32) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.optimized
 @on_cpu
 def test_the_figures_are_those_of_the_step_that_runs(trained):

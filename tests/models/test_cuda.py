@@ -38,6 +38,7 @@ def test_it_predicts(name: str) -> None:
     assert "stablehlo." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_it_trains(name: str) -> None:
     """Fine-tuned by Momentum, with the batch's own statistics where they are computed."""

@@ -122,7 +122,7 @@ def test_declared_shapes(name: str) -> None:
 SIZES = np.load(DATA / "ocr_sizes.npz")
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

@@ -83,7 +83,7 @@ def test_no_further_from_float64_than_paddle(
     check(kind, shape, options)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_nor_with_shorter_vectors() -> None:
     """Other sums are taken, and other products contracted, where the processor has no AVX512."""
     environment = {**os.environ, "XLA_FLAGS": "--xla_cpu_max_isa=AVX2"}

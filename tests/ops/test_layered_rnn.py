@@ -81,6 +81,7 @@ def test_cudnn_lstm_is_the_formula(sample: Any) -> None:
         np.testing.assert_allclose(found[slot], value, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_dropout_is_between_layers_and_its_gradient_draws_the_same() -> None:
     """With nothing kept the second layer sees zeros; paired and literal gradients agree, and a
     fixed seed draws the same again.

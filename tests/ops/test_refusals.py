@@ -153,6 +153,7 @@ def constants(sample: Sample) -> str:
     return ""
 
 
+@pytest.mark.slow
 def test_constants_beside_values_that_only_a_running_step_knows() -> None:
     with ring.bound(ring.Ring(None, 1)), jax.enable_x64(True):
         found = [told for told in map(constants, firsts()) if told]

@@ -132,7 +132,7 @@ def test_values_stay(net):
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-7, err_msg=name)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_the_last_step_of_a_search(net, monkeypatch):
     """Where there is a host it is tried when nothing else keeps the budget, and the compiler's
     figure decides; the CPU's counts no host.

@@ -187,6 +187,7 @@ def masked(p: Any, x: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_what_is_repeated_for_each_sample_is_raised_and_exported() -> None:
     params, x = {"low": jnp.array(-9.0), "first": normal(1, 1, 3)}, normal(2, 6, 3)
     traced = fluid.trace(masked, params, x, state=0, dynamic={"x": ("b",)})

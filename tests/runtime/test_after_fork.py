@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 BEGIN = """
 import multiprocessing, os, signal, sys
@@ -49,6 +51,7 @@ print("parent", np.isfinite(run()[0]).all())
 )
 
 
+@pytest.mark.slow
 def test_a_forked_process_runs_or_says_why_not() -> None:
     found = subprocess.run(
         [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, timeout=200

@@ -69,6 +69,7 @@ def test_what_was_not_used_for_longest_is_dropped(predictor: Any) -> None:
     assert "more executables were made than are kept" in predictor.compilations()[-1].reason
 
 
+@pytest.mark.slow
 def test_what_is_dropped_is_gone(predictor: Any) -> None:
     live = jax.devices("cpu")[0].client.live_executables
     run(predictor, 1), run(predictor, 2)

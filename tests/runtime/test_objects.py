@@ -96,7 +96,7 @@ def test_no_module_writes_to_another_s_object() -> None:
     assert [w for w in wrong if not w.endswith(tuple(known))] == []
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Compiled", "StepPlan", "Executables"])
 def test_nobody_writes_to_a_compiled_step(name: str) -> None:
     (home,) = (m for m in core() if any(c.name == name for c in classes(m)))

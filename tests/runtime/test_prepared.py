@@ -141,7 +141,7 @@ def done(side: Side, action: str) -> Any:
     return found, [str(each.message) for each in warned]
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_whatever_happens_between_runs_they_are_as_without_preparation(
     calls: list[Any], never: Callable[[bool], None]
 ) -> None:

@@ -207,6 +207,7 @@ def pooled(x: Any) -> Any:
     return layers.flatten(layers.concat(whole, 1))
 
 
+@pytest.mark.slow
 def test_windows_over_any_height_and_width() -> None:
     """A training step of pools and convolutions is exported once for images of all sizes."""
     program, fetch, state = built(pooled, None, True)

@@ -502,6 +502,7 @@ def test_errors_name_files(net: Net, tmp_path: Path) -> None:
         fluid.io.load_inference_model(str(tmp_path / "empty"), None)
 
 
+@pytest.mark.slow
 def test_trained_digits(tmp_path: Path) -> None:
     """A network trained on handwritten digits: saved, loaded and fused, it predicts the same on
     every test image.

@@ -64,6 +64,7 @@ def check_same(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(a, b, rtol=0, atol=2 * np.finfo(np.float32).eps * scale)
 
 
+@pytest.mark.slow
 def test_a_step_keeps_its_budget_within_a_jit_of_the_users() -> None:
     params, state = start()
     plain = needs(train, params, state, X, Y)
@@ -82,7 +83,7 @@ def test_a_step_keeps_its_budget_within_a_jit_of_the_users() -> None:
     check_same(found, (*expected, value * 2))
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_the_least_is_told_and_kept() -> None:
     params, state = start()
     traced = fluid.trace(train, params, state, X, Y)
@@ -99,6 +100,7 @@ def test_the_least_is_told_and_kept() -> None:
     check_same(step.jit()(*copy, X, Y), expected)
 
 
+@pytest.mark.slow
 def test_half_of_the_temporaries_under_xlas_own_scheduler() -> None:
     params, state = start()
     plain = jax.jit(train, donate_argnums=(0, 1)).lower(params, state, X, Y).compile()
@@ -115,7 +117,7 @@ def test_half_of_the_temporaries_under_xlas_own_scheduler() -> None:
     check_same(jax.jit(step)(params, state, X, Y), expected)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_of_a_forward_pass_that_fluid_differentiates_at_any_batch() -> None:
     params, _ = start()
     with fluid.unique_name.guard():

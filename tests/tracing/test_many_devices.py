@@ -263,6 +263,7 @@ def test_what_data_parallel_sends_is_the_bound(name: str, devices: int) -> None:
     assert plan.row(devices, "data parallel").sent == 2 * (devices - 1) / devices * held
 
 
+@pytest.mark.slow
 @pytest.mark.optimized
 def test_what_travels_is_what_the_compiled_step_sends() -> None:
     """Of parameter servers a reduce-scatter of the gradients and an all-gather of the parameters,
@@ -285,6 +286,7 @@ def test_what_travels_is_what_the_compiled_step_sends() -> None:
         assert dict(row.payload) == payload(step.as_text(), 2)
 
 
+@pytest.mark.slow
 def test_the_planners_table_of_a_flax_transformer() -> None:
     traced, _ = trained("vit")
     _, params, *_ = made("vit")

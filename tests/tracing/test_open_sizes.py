@@ -139,6 +139,7 @@ def by_hand(params: Any, x: Any, y: Any) -> Any:
     return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
 
 
+@pytest.mark.slow
 def test_fluids_own_training_takes_any_batch() -> None:
     traced, startup = trained()
     assert "x: f32[b, 4]" in str(traced)
@@ -153,6 +154,7 @@ def test_fluids_own_training_takes_any_batch() -> None:
         np.testing.assert_allclose(traced.read()["params.w"], params["w"], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [(4, 4), (5, 3)])
 def test_data_parallel_at_another_batch_is_one_device(rows: tuple[int, int]) -> None:
     """In even parts, one SPMD program; in uneven ones each place at a size of its own, which counts

@@ -85,7 +85,7 @@ def test_hash_name_takes_variables_strings_and_objects_with_a_name() -> None:
         HashName(eps).dispatch([3])
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_hash_name_deals_alike_in_every_process() -> None:
     code = (
         "from fluidjax.transpiler.ps_dispatcher import stable_hash; print([stable_hash(f'w_{i}') %"

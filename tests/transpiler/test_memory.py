@@ -125,6 +125,7 @@ def lost(program: fluid.Program) -> list[str]:
     return [next(n for n, now in reused if n == now), next(n for n, now in reused if n != now)]
 
 
+@pytest.mark.slow
 def test_a_value_that_was_given_away_is_there_all_the_same(tmp_path: Path) -> None:
     """As in 1.8.5, where memory_optimize does nothing but warn once."""
     plain, net = Net(), Net()
