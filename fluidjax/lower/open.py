@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from jax import export
@@ -28,7 +27,6 @@ def open_attrs(op: OpDesc) -> tuple[str, ...]:
     return tuple(n for n in held if definition.attr_type(n) in _KINDS)
 
 
-@lru_cache(maxsize=64)
 def is_open(desc: ProgramDesc) -> bool:
     """Whether attributes of a program hold open sizes."""
     return any(open_attrs(op) for block in desc.blocks for op in block.ops)

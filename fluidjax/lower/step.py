@@ -287,7 +287,7 @@ class Step:
         """The results of a call, and the word with errors of ops (checks.py); NumPy's if there can
         be none. target: how ops are lowered; the default suits any platform.
         """
-        if is_open(self.desc):
+        if self._open:
             closed = self.closed(state, feed)
             return closed.run(state, feed, key, objections, watch, rank, target)
         env, ctx = self.enter(state, feed), self.context(key, objections, watch, rank, target)
@@ -302,7 +302,7 @@ class Step:
 
         Raises FeedError for sizes that contradict each other.
         """
-        if not is_open(self.desc):
+        if not self._open:
             return self
         vars = self.desc.blocks[0].vars
         given = [vars[n] for n in (*self.feeds, *self.reads)]
@@ -311,6 +311,10 @@ class Step:
         if key not in self._at_sizes:
             self._at_sizes[key] = replace(self, desc=closed_desc(self.desc, known))
         return self._at_sizes[key]
+
+    @cached_property
+    def _open(self) -> bool:
+        return is_open(self.desc)
 
     @cached_property
     def _at_sizes(self) -> dict[Any, Step]:

@@ -72,11 +72,12 @@ class Registry(dict[str, OpDef]):
         return self.get(kind) is not None
 
     def get(self, kind: Any, default: Any = None) -> Any:
+        if (found := super().get(kind)) is not None:
+            return found
         if isinstance(kind, str) and kind.startswith(JAX):
             found = self.lax().get(kind)
         else:
-            if not self.has(kind):
-                self.complete()
+            self.complete()
             found = super().get(kind)
         if found is None and isinstance(kind, str):
             found = self._made(kind)
