@@ -1,8 +1,9 @@
-"""The least memory to which flax models' training steps come: by fluid.fit_memory, and by the best
-of five policies of jax.checkpoint around each block.
+"""The least memory to which flax models' training steps come, and what half of it costs: by
+fluid.fit_memory, and by the best of five policies of jax.checkpoint around each block.
 
-Bytes are temporaries of the compiled step, as XLA's memory_analysis tells them. ``python -m
-benchmarks.checkpoints NAME`` prints the row of one model.
+Bytes are temporaries of the compiled step, as XLA's memory_analysis tells them. Times are those of
+a step over those of the same step under jax.jit. ``python -m benchmarks.checkpoints NAME`` prints
+the rows of one model.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ import fluidjax as fluid
 from fluidjax.errors import FluidValueError
 
 from .page import Table, shown
+from .timing import interleaved
 
+HALF = "of,as it is MB,within half MB,time over jit,policy MB,policy's time over jit".split(",")
 COLUMNS = "of,as it is MB,fit_memory MB,policy MB,best policy,over it,ulp,policy ulp".split(",")
 POLICIES: dict[str, Any] = {
     "everything_saveable": jax.checkpoint_policies.everything_saveable,
@@ -127,22 +130,37 @@ def step(net: Net) -> Callable[..., Any]:
     return train
 
 
-def temporaries(fn: Any, given: Any) -> int:
-    figures = jax.jit(fn, donate_argnums=(0, 1)).lower(*given).compile().memory_analysis()
-    assert figures is not None
-    return int(figures.temp_size_in_bytes)
+def jitted(fn: Any) -> Any:
+    return jax.jit(fn, donate_argnums=(0, 1))
+
+
+def figures(fn: Any, given: Any) -> Any:
+    found = jitted(fn).lower(*given).compile().memory_analysis()
+    assert found is not None
+    return found
+
+
+def arguments(model: Model) -> Any:
+    """Parameters, the optimizer's state, a batch and its labels."""
+    x = jax.random.normal(jax.random.key(0), model.shape)
+    y = jnp.arange(model.shape[0]) % 10
+    params = Net(model).init(jax.random.key(1), x)
+    return params, TX.init(params), x, y
+
+
+def best_policy(model: Model, given: Any) -> tuple[str, int]:
+    """The policy of the least temporaries, and these."""
+    peers = {n: step(Net(model, p, True)) for n, p in POLICIES.items()}
+    found = {n: int(figures(fn, given).temp_size_in_bytes) for n, fn in peers.items()}
+    return min(found.items(), key=lambda item: item[1])
 
 
 def row(name: str) -> list[str]:
     model = MODELS[name]
-    x = jax.random.normal(jax.random.key(0), model.shape)
-    y = jnp.arange(model.shape[0]) % 10
-    params = Net(model).init(jax.random.key(1), x)
-    given = params, TX.init(params), x, y
+    given = arguments(model)
     plain = step(Net(model))
-    whole = temporaries(plain, given)
-    peers = {n: temporaries(step(Net(model, p, True)), given) for n, p in POLICIES.items()}
-    best = min(peers, key=lambda n: peers[n])
+    whole = figures(plain, given).temp_size_in_bytes
+    best, theirs = best_policy(model, given)
     traced = fluid.trace(plain, *given)
     fitted = least(traced)
     ours = fitted.budget_report.chosen.figures.temporaries
@@ -152,8 +170,40 @@ def row(name: str) -> list[str]:
         max(map(ulps, jax.tree.leaves(found), jax.tree.leaves(expected)))
         for found in (fitted.jit()(*jax.tree.map(jnp.copy, given)), again)
     ]
-    cells = [f"{n / 1e6:.3f}" for n in (whole, ours, peers[best])]
-    return [model.name, *cells, best, f"{ours / peers[best]:.3f}", *(f"{n:.2f}" for n in apart)]
+    cells = [f"{n / 1e6:.3f}" for n in (whole, ours, theirs)]
+    return [model.name, *cells, best, f"{ours / theirs:.3f}", *(f"{n:.2f}" for n in apart)]
+
+
+def half(name: str) -> list[str]:
+    """A step within half of its temporaries."""
+    model = MODELS[name]
+    given = arguments(model)
+    plain = step(Net(model))
+    whole = figures(plain, given)
+    always = whole.argument_size_in_bytes + whole.output_size_in_bytes - whole.alias_size_in_bytes
+    fitted: Any = fluid.fit_memory(
+        fluid.trace(plain, *given), int(always + whole.temp_size_in_bytes / 2)
+    )
+    best, theirs = best_policy(model, given)
+    ours = fitted.budget_report.chosen.figures.temporaries
+    peer = jitted(step(Net(model, POLICIES[best], True)))
+    times = [over_jit(fn, jitted(plain), given) for fn in (fitted.jit(), peer)]
+    cells = [f"{n / 1e6:.3f}" for n in (whole.temp_size_in_bytes, ours, theirs)]
+    return [model.name, *cells[:2], f"{times[0]:.2f}", cells[2], f"{times[1]:.2f}"]
+
+
+def over_jit(fn: Callable[..., Any], plain: Callable[..., Any], given: Any) -> float:
+    def training(fn: Callable[..., Any]) -> Callable[[], Any]:
+        state, batch = jax.tree.map(jnp.copy, given[:2]), given[2:]
+
+        def run() -> Any:
+            nonlocal state
+            *state, loss = fn(*state, *batch)
+            return loss
+
+        return run
+
+    return interleaved(training(fn), training(plain), jax.block_until_ready).ratio
 
 
 def least(traced: fluid.Traced) -> Any:
@@ -179,8 +229,13 @@ def ulps(found: Any, expected: Any) -> float:
 def table() -> list[Table]:
     title = "The least temporaries of a training step: fluid.fit_memory beside jax.checkpoint"
     widths = [26, 15, 15, 12, 34, 9, 7, 12]
-    return [shown("checkpoints", title, COLUMNS, map(row, MODELS), widths=widths)]
+    dear = "The same steps within half of their temporaries; jax.checkpoint by its best policy"
+    return [
+        shown("checkpoints", title, COLUMNS, map(row, MODELS), widths=widths),
+        shown("checkpoints_half", dear, HALF, map(half, MODELS), widths=[26, 15, 16, 15, 12, 24]),
+    ]
 
 
 if __name__ == "__main__":
-    print(*row(sys.argv[1]), sep="  ")
+    for cells in (row(sys.argv[1]), half(sys.argv[1])):
+        print(*cells, sep="  ")

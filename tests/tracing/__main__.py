@@ -48,17 +48,22 @@ def counted(word: str = "") -> dict[str, tuple[int, int]]:
 
 
 def table(text: str, version: str, column: dict[str, tuple[int, int]]) -> str:
-    """The table of a page with this version's column new."""
+    """The table of a page with this version's column new; packages that are not installed keep the
+    counts of the last time.
+    """
     lines = [
         [cell.strip() for cell in row.strip("|").split("|")] for row in text.strip().splitlines()
     ]
     columns = {v: [row[at] for row in lines[2:]] for at, v in enumerate(lines[0]) if at}
+    packages = (OWN, *PACKAGES)
+    before = columns.get(version, [""] * len(packages))
     columns[version] = [
-        f"{column[n][0]} of {column[n][1]}" if n in column else "" for n in (OWN, *PACKAGES)
+        f"{column[n][0]} of {column[n][1]}" if n in column else old
+        for n, old in zip(packages, before, strict=True)
     ]
     columns = dict(sorted(columns.items()))
     rows = [["functions of", *columns], ["---"] * (1 + len(columns))]
-    rows += [[n, *(c[at] for c in columns.values())] for at, n in enumerate((OWN, *PACKAGES))]
+    rows += [[n, *(c[at] for c in columns.values())] for at, n in enumerate(packages)]
     return "".join("| " + " | ".join(row) + " |\n" for row in rows) + "\n"
 
 
