@@ -79,11 +79,31 @@ def _solved(text: str, name: str, size: Any, known: Mapping[str, Any], functions
     """
     if text == name:
         return size
+    found = line(text, name, known, functions)
+    return None if found is None else (size - found[0]) // found[1]
+
+
+def line(
+    text: str, name: str, known: Mapping[str, Any] = {}, functions: Functions = _FUNCTIONS
+) -> tuple[Any, Any] | None:
+    """(a, b) if a size is a + b times this name, given the other names' values; None if it is not
+    linear in it.
+    """
     first, second, third = (value(text, {**known, name: n}, functions) for n in (0, 1, 2))
     step = second - first
-    if step == 0 or third - second != step:
-        return None
-    return (size - first) // step
+    return None if step == 0 or third - second != step else (first, step)
+
+
+def apart(size: str | int, other: str | int) -> int | None:
+    """The number by which a size is greater than another, None if it depends on their names."""
+    text = f"({size}) - ({other})"
+    names = sorted(symbols(text))
+    values = [[11 + 2 * i, 40 + 3 * i, 97 + 5 * i] for i in range(len(names))]
+    found = {
+        int(value(text, dict(zip(names, each, strict=True))))
+        for each in (zip(*values, strict=True) if names else [()])
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 @lru_cache(maxsize=4096)

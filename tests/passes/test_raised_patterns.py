@@ -220,8 +220,9 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "batches": (
         conv(TWO, IMAGES, (3, 3, 4, 2), "", batch_group_count=2), "it groups batches",
     ),
-    "columns": (
-        of(lambda w, i: w[:, i], IDS, "", normal(3, 7)), "another axis than the first",
+    "windows where the data says": (
+        of(lambda w, x: lax.dynamic_slice(x, (0, x[0].argmax()), (4, 2)), ROWS, ""),
+        "it begins where a computed value says",
     ),
 }  # fmt: skip
 

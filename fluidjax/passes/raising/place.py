@@ -18,6 +18,7 @@ from ...ops.build import OpBuilder
 from ...ops.infer import Spec, infer
 from ...ops.registry import lookup
 from ..match import Refused
+from .sizes import computed, number
 
 SAME = frozenset(
     {"jax.stop_gradient", "jax.copy", "jax.optimization_barrier", "jax.sharding_constraint"}
@@ -58,6 +59,7 @@ class Source:
         plain = all(op.type.startswith("jax.") for op in self.desc.blocks[0].ops if op.blocks)
         self.numbers = {n for n in self.makers if plain and self.vars[n].shape == ()}
         self.vars.update({n: replace(self.vars[n], shape=(1,)) for n in self.numbers})
+        self.given = [n for n, v in self.vars.items() if n not in written and not v.persistable]
         self._values: dict[str, np.ndarray | None] = {}
         self._stored: dict[str, bool] = {}
 
@@ -280,7 +282,7 @@ class Place:
         return Spec(var.shape, var.dtype)
 
     def reshaped(self, name: str, sizes: Sequence[Any], last: bool = False) -> str:
-        """A value in this shape, with at most one open size."""
+        """A value in this shape."""
         if tuple(sizes) == self.dims(name) and not last:
             return name
         own = self.dims(name)
@@ -291,26 +293,60 @@ class Place:
                 wanted.append(n)
             else:
                 wanted.append(0 if at < len(own) and own[at] == n else -1)
-        if wanted.count(-1) > 1:
-            raise Refused(f"{name!r} has several open sizes, but reshape2 infers only one")
-        return self.sized(self.moved(name, "reshape2", last, shape=wanted), sizes)
+        beside = {}
+        unknown = [at for at, n in enumerate(wanted) if n == -1]
+        if len(unknown) > 1:  # reshape2 infers only one
+            fed = {text for _, _, text in self.fed}
+            inferred = next((at for at in unknown if sizes[at] not in fed), unknown[-1])
+            each = (
+                number(wanted[at], self.add).name
+                if at == inferred or n != -1
+                else self.size(sizes[at])
+                for at, n in enumerate(wanted)
+            )
+            beside["ShapeTensor"] = tuple(each)
+        return self.sized(self.moved(name, "reshape2", last, beside, shape=wanted), sizes)
+
+    @property
+    def fed(self) -> list[tuple[str, int, str]]:
+        """The open sizes of what is fed, or in a block of what it is given: variable, axis, and
+        text.
+        """
+        return [
+            (name, axis, text)
+            for name in self.source.given
+            for axis, text in enumerate(self.source.vars[name].dims)
+            if text
+        ]
+
+    def size(self, text: str) -> str:
+        """An open size as a value, int32 [1]. Raises Refused if what is fed does not give it."""
+        return computed(text, self.fed, self.add).name
 
     def sized(self, name: str, sizes: Sequence[Any]) -> str:
-        """A new value, with the names of its open sizes."""
-        if name in self.made and any(isinstance(n, str) for n in sizes):
+        """A new value, with its known sizes and the names of its open ones."""
+        if name in self.made:
+            known = (
+                m if n == -1 and isinstance(m, int) else n
+                for n, m in zip(self.shape(name), sizes, strict=True)
+            )
             dims = tuple(n if isinstance(n, str) else "" for n in sizes)
-            self.made[name] = replace(self.made[name], dims=dims)
+            dims = dims if any(dims) else ()
+            self.made[name] = replace(self.made[name], shape=tuple(known), dims=dims)
         return name
 
-    def moved(self, name: str, kind: str, last: bool = False, **attrs: Any) -> str:
+    def moved(
+        self, name: str, kind: str, last: bool = False,
+        beside: Mapping[str, Sequence[str]] = FrozenMap(), /, **attrs: Any,
+    ) -> str:  # fmt: skip
         """A value with its elements moved; Paddle cannot move bools, so these are converted to
-        numbers.
+        numbers. beside: further inputs.
         """
         if self.var(name).dtype != "bool":
-            return self.add(kind, {"X": name}, last=last, **attrs)
+            return self.add(kind, {"X": name, **beside}, last=last, **attrs)
         codes = enum_of("bool"), enum_of("int32")
-        number = self.add("cast", {"X": name}, in_dtype=codes[0], out_dtype=codes[1])
-        there = self.add(kind, {"X": number}, **attrs)
+        told = self.add("cast", {"X": name}, in_dtype=codes[0], out_dtype=codes[1])
+        there = self.add(kind, {"X": told, **beside}, **attrs)
         return self.add("cast", {"X": there}, last=last, in_dtype=codes[1], out_dtype=codes[0])
 
     def finish(self, name: str) -> None:

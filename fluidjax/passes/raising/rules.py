@@ -7,14 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...base.dtypes import enum_of
+import numpy as np
+
+from ...base.dtypes import enum_of, numpy_dtype
 from ...ir.desc import OpDesc
+from ...ir.dims import apart
 from ..match import Refused
-from .place import Place
+from .place import KNOWN, Place
+from .sizes import number
 
 Build = Callable[[Place], None]
 SINGLE: dict[str, Build] = {}
 _LARGEST = 3.4028234663852886e38
+_END = 2**31 - 1  # a slice to it goes to the end
 HELD = ("float32", "int32", "int64", "bool")  # dtypes of assign_value
 
 
@@ -71,17 +76,8 @@ def is_finite(place: Place) -> None:
 
 @single("dim_as_value")
 def dim_as_value(place: Place) -> None:
-    """An open size as a number, if a feed has it."""
-    dim = place.op.attrs["dim"]
-    for name, var in place.source.vars.items():
-        if var.is_data and dim in var.dims:
-            at, sizes = var.dims.index(dim), place.add("shape", {"Input": name})
-            one = place.add(
-                "slice", {"Input": sizes}, axes=[0], starts=[at], ends=[at + 1], infer_flags=[1]
-            )
-            _cast_to_out(place, one)
-            return
-    raise Refused(f"nothing that is fed has the size {dim}")
+    """An open size as a number, if what is fed gives it."""
+    _cast_to_out(place, place.size(place.op.attrs["dim"]))
 
 
 @single("integer_pow")
@@ -140,11 +136,9 @@ def binary(place: Place) -> None:
         if kind in _SWAPPED:
             _elementwise(place, _SWAPPED[kind], op.input("Y")[0], _number(place, op, x, "Y"))
             return
+        first = _number(place, op, x, "Y")
         whole = place.dims(place.out.name)
-        if not all(isinstance(n, int) for n in whole):
-            raise Refused("its first operand is a number, and Fluid's op takes one second alone")
-        kind_of = enum_of(place.var(op.input("Y")[0]).dtype)
-        first = place.add("fill_constant", {}, shape=list(whole), value=float(x), dtype=kind_of)
+        first = expanded(place, place.reshaped(first, [1] * len(whole)), whole)
         _elementwise(place, kind, first, op.input("Y")[0])
     else:
         _elementwise(place, kind, op.input("X")[0], op.input("Y")[0])
@@ -208,10 +202,7 @@ def _elementwise(place: Place, kind: str, x: str, y: str) -> None:
                 found = place.add("reciprocal", {"X": y})
                 _joined(place, "elementwise_mul", found, x)
                 return
-            raise Refused(
-                "its first operand is spread over the second, and Fluid's op spreads the second"
-            )
-        elif place.dims(x) != whole:
+        if place.dims(x) != whole:
             x = expanded(place, x, whole)
     _joined(place, _BINARY[kind], x, y)
 
@@ -257,33 +248,46 @@ def aligned(place: Place, x: str, y: str) -> tuple[str, int]:
 
 
 def expanded(place: Place, name: str, wanted: Sequence[Any], last: bool = False) -> str:
-    """A value repeated along its axes of size 1 until it has this shape. Raises Refused for open
-    sizes, but for a first one that something fed has.
+    """A value repeated along its axes of size 1 until it has this shape. Raises Refused for an open
+    size that what is fed does not give.
     """
-    if wanted and place.dims(name)[0] == 1 and isinstance(wanted[0], str):
+    own = place.dims(name)
+    for n, m in zip(own, wanted, strict=True):
+        if n not in (1, m):
+            raise Refused(f"{name!r} has the size {n} where {m} is needed")
+    if any(isinstance(m, str) and n != m for n, m in zip(own, wanted, strict=True)):
         return _repeated(place, name, wanted, last)
-    times = []
-    for n, m in zip(place.dims(name), wanted, strict=True):
-        if n != m and (n != 1 or not isinstance(m, int)):
-            raise Refused(f"{name!r} would be repeated along an open size")
-        times.append(1 if n == m else m)
+    times = [1 if n == m else m for n, m in zip(own, wanted, strict=True)]
     if all(t == 1 for t in times) and not last:
         return name
     return place.sized(place.moved(name, "expand", last, expand_times=times), wanted)
 
 
 def _repeated(place: Place, name: str, wanted: Sequence[Any], last: bool) -> str:
-    """A value of one row for each row that is fed: it is added to zeros."""
+    """A value repeated along open sizes: it is added to zeros of these sizes."""
     dtype = place.var(name).dtype
     kind = "int32" if dtype == "bool" else dtype
     if kind != dtype:
-        name = place.add("cast", {"X": name}, in_dtype=enum_of(dtype), out_dtype=enum_of(kind))
-    one = place.reshaped(expanded(place, name, (1, *wanted[1:])), wanted[1:] or (1,))
-    zeros = _full_like(place, wanted, 0.0, kind)
-    axis = 1 if wanted[1:] else -1
-    found = place.add(
-        "elementwise_add", {"X": zeros, "Y": one}, last=last and kind == dtype, axis=axis
-    )
+        sizes, codes = place.dims(name), (enum_of(dtype), enum_of(kind))
+        name = place.add("cast", {"X": name}, in_dtype=codes[0], out_dtype=codes[1])
+        name = place.sized(name, sizes)
+    axes = [
+        at
+        for at, (n, m) in enumerate(zip(place.dims(name), wanted, strict=True))
+        if n != m and isinstance(m, str)
+    ]
+    whole = [
+        n if at in axes else m
+        for at, (n, m) in enumerate(zip(place.dims(name), wanted, strict=True))
+    ]
+    found = expanded(place, name, whole)
+    for at in axes:
+        line = [m if i == at else 1 for i, m in enumerate(wanted)]
+        whole[at] = wanted[at]
+        done = last and kind == dtype and at == axes[-1]
+        zeros = _full_like(place, line, 0.0, kind)
+        found = place.add("elementwise_add", {"X": found, "Y": zeros}, last=done, axis=-1)
+        found = place.sized(found, whole)
     if kind != dtype:
         found = place.add(
             "cast", {"X": found}, last=last, in_dtype=enum_of(kind), out_dtype=enum_of(dtype)
@@ -306,7 +310,14 @@ def broadcast(place: Place) -> None:
 
 @single("tile")
 def tile(place: Place) -> None:
-    place.moved(place.op.input("X")[0], "expand", True, expand_times=_ints(place, "reps"))
+    (x,), reps = place.op.input("X"), place.op.attrs["reps"]
+    wanted = [n if str(r) == "1" else r for n, r in zip(place.dims(x), reps, strict=True)]
+    if any(not str(n).isdigit() for n in reps) and list(map(str, wanted)) == list(
+        map(str, place.dims(place.out.name))
+    ):
+        expanded(place, x, place.dims(place.out.name), last=True)
+        return
+    place.moved(x, "expand", True, expand_times=_ints(place, "reps"))
 
 
 def _ints(place: Place, name: str) -> list[int]:
@@ -347,17 +358,15 @@ def concat(place: Place) -> None:
 @single("slice")
 def slices(place: Place) -> None:
     x, attrs = place.op.input("X")[0], place.op.attrs
-    dims, strides = place.dims(x), attrs.get("strides") or (1,) * len(place.dims(x))
+    sizes, strides = place.dims(x), attrs.get("strides") or (1,) * len(place.dims(x))
     cuts = []
     for at, (low, high, stride) in enumerate(
         zip(attrs["start_indices"], attrs["limit_indices"], strides, strict=True)
     ):
-        if str(low) == "0" and str(high) == str(dims[at]) and stride == 1:
+        if str(low) == "0" and str(high) == str(sizes[at]) and stride == 1:
             continue
-        try:
-            cuts.append((at, int(low), int(high), stride))
-        except ValueError:
-            raise Refused(f"it cuts along an open size: {low} to {high}") from None
+        ends = (_counted_from_an_end(n, sizes[at]) for n in (low, high))
+        cuts.append((at, *ends, stride))
     if not cuts:
         place.add("assign", {"X": x}, last=True)
         return
@@ -367,6 +376,17 @@ def slices(place: Place) -> None:
         place.add("slice", {"Input": x}, last=True, **held)
     else:
         place.add("strided_slice", {"Input": x}, last=True, strides=steps, **held)
+
+
+def _counted_from_an_end(at: int | str, size: int | str) -> int:
+    """A place along an axis as Fluid's slices take it: a number, or how far it is from an open end."""
+    known = apart(at, 0)
+    if known is not None:
+        return known
+    less = apart(at, size)
+    if less is None or less > 0:
+        raise Refused(f"it cuts at {at} an axis of the size {size}")
+    return less or _END
 
 
 @single("pad")
@@ -407,13 +427,8 @@ def reduced(place: Place, kind: str, x: str, axes: Sequence[int]) -> str:
     joined: list[tuple[bool, Any]] = []
     for at, n in enumerate(dims):
         gone = at in axes
-        if (
-            joined
-            and joined[-1][0] == gone
-            and isinstance(n, int)
-            and isinstance(joined[-1][1], int)
-        ):
-            joined[-1] = gone, joined[-1][1] * n
+        if joined and joined[-1][0] == gone:
+            joined[-1] = gone, _product([joined[-1][1], n])
         else:
             joined.append((gone, n))
     if len(joined) > 4:
@@ -459,29 +474,58 @@ def full(place: Place) -> None:
 def _full_like(
     place: Place, sizes: Sequence[Any], value: float, dtype: Any, last: bool = False
 ) -> str:
-    """A number repeated, if one size is that of a fed array."""
+    """A number repeated. Raises Refused for a size that what is fed does not give."""
     unknown = [at for at, n in enumerate(sizes) if not isinstance(n, int)]
-    for name, var in place.source.vars.items():
-        if len(unknown) == 1 and var.is_data and sizes[unknown[0]] in place.dims(name):
-            wanted = [-1 if at == unknown[0] else n for at, n in enumerate(sizes)]
-            at, out = place.dims(name).index(sizes[unknown[0]]), unknown[0]
+    if len(unknown) > 1:
+        one = [n if at == unknown[0] or isinstance(n, int) else 1 for at, n in enumerate(sizes)]
+        return expanded(place, _full_like(place, one, value, dtype), sizes, last)
+    shape = [-1 if at in unknown else n for at, n in enumerate(sizes)]
+    held = {"shape": shape, "value": value, "dtype": enum_of(dtype)}
+    (out,) = unknown
+    for name, axis, text in place.fed:
+        if text == sizes[out]:
             made = place.add(
-                "fill_constant_batch_size_like", {"Input": name}, last=last, shape=wanted, value=value,
-                dtype=enum_of(dtype), input_dim_idx=at, output_dim_idx=out,
+                "fill_constant_batch_size_like", {"Input": name}, last=last, **held,
+                input_dim_idx=axis, output_dim_idx=out,
             )  # fmt: skip
             return place.sized(made, sizes)
-    raise Refused("its size is open, and nothing that is fed has it")
+    each = [place.size(n) if at == out else number(n, place.add).name for at, n in enumerate(sizes)]
+    return place.sized(
+        place.add("fill_constant", {"ShapeTensorList": each}, last=last, **held), sizes
+    )
 
 
-@single("constant", "iota")
+@single("iota")
+def iota(place: Place) -> None:
+    """0, 1, 2, ... along an axis of an open size: ones before each place, added up."""
+    sizes, at, dtype = place.dims(place.out.name), place.op.attrs["dimension"], place.out.dtype
+    if all(isinstance(n, int) for n in sizes):
+        raise Refused("its numbers are constants")
+    line = [n if i == at else 1 for i, n in enumerate(sizes)]
+    if isinstance(sizes[at], int):
+        count = np.arange(sizes[at], dtype=numpy_dtype(dtype))
+        place.finish(expanded(place, _assigned(place, count.reshape(line)), sizes))
+        return
+    ones = _full_like(place, line, 1.0, dtype)
+    found = place.sized(place.add("cumsum", {"X": ones}, axis=at, exclusive=True), line)
+    place.finish(expanded(place, found, sizes))
+
+
+@single("constant")
 def constant(place: Place) -> None:
     value = place.source.value(place.out.name)
-    if value is None or value.dtype.name not in HELD:
-        raise Refused(f"assign_value holds small arrays of {', '.join(HELD)}")
+    if value is None:
+        raise Refused("it is not known before a run")
+    _assigned(place, value.reshape(place.shape(place.out.name)), last=True)
+
+
+def _assigned(place: Place, value: np.ndarray, last: bool = False) -> str:
     kind = value.dtype.name
+    if kind not in HELD or value.size > KNOWN:
+        raise Refused(f"assign_value holds small arrays of {', '.join(HELD)}")
     attr = {"float32": "fp32_values"}.get(kind, f"{kind}_values")
     held = {attr: value.ravel().tolist(), "dtype": enum_of(kind)}
-    place.add("assign_value", {}, last=True, shape=list(place.shape(place.out.name)), **held)
+    return place.add("assign_value", {}, last=last, shape=list(value.shape), **held)
 
 
 @single("clamp")
@@ -500,11 +544,17 @@ def select(place: Place) -> None:
         place.add("assign", {"X": cases[int(known)]}, last=True)
         return
     whole = place.dims(cases[0])
-    if place.var(which).dtype == "bool" and place.dims(which) != whole and all(isinstance(n, int) for n in whole):  # fmt: skip
+    if place.var(which).dtype == "bool" and place.dims(which) != whole:
         one = place.reshaped(which, [1] * len(whole))
         which = expanded(place, one, whole)
     if len(cases) != 2 or place.var(which).dtype != "bool" or place.dims(which) != place.dims(cases[0]):  # fmt: skip
         raise Refused("it selects among more than two arrays, or by a number")
+    if place.out.dtype == "bool":  # Paddle's `where` takes none
+        first = place.add("logical_and", {"X": which, "Y": cases[1]})
+        other = place.add("logical_not", {"X": which})
+        other = place.add("logical_and", {"X": other, "Y": cases[0]})
+        place.add("logical_or", {"X": first, "Y": other}, last=True)
+        return
     place.add("where", {"Condition": which, "X": cases[1], "Y": cases[0]}, last=True)
 
 
@@ -571,6 +621,7 @@ def dot_general(place: Place) -> None:
     x = _matrices(place, x, xb, xc, contract_last=True)
     y = _matrices(place, y, yb, yc, contract_last=False)
     found = place.add("matmul", {"X": x, "Y": y})
+    found = place.sized(found, [*place.dims(x)[:-1], place.dims(y)[-1]])
     if place.dims(found) == place.dims(place.out.name):
         place.finish(found)
     else:
@@ -599,12 +650,7 @@ def _matrices(
     if len(free) == len(contract) == 1:
         return found
 
-    def product(axes: list[int]) -> Any:
-        if any(not isinstance(dims[a], int) for a in axes):
-            raise Refused("axes of open sizes would be joined")
-        return math.prod(dims[a] for a in axes)
-
-    pair = [product(free), product(contract)]
+    pair = [_product([dims[a] for a in axes]) for axes in (free, contract)]
     return place.reshaped(
         found, [*(dims[a] for a in batch), *(pair if contract_last else pair[::-1])]
     )
@@ -687,10 +733,19 @@ def _transposed(
 
 @single("gather")
 def gather(place: Place) -> None:
-    """Entries along one axis: at known indices, or at computed ones along the first."""
+    """A part of an array, or entries along one axis, at known or computed indices."""
     attrs, (x,), (index,) = place.op.attrs, place.op.input("X"), place.op.input("Indices")
     axes, sizes = tuple(attrs.get("collapsed_slice_dims", ())), attrs["slice_sizes"]
     dims = place.dims(x)
+    if len(place.shape(index)) == 1 and not attrs.get("operand_batching_dims"):
+        starts: list[str | None] = ["0"] * len(dims)
+        told = place.source.value(place.spread(index)[0])
+        for i, axis in enumerate(attrs["start_index_map"]):
+            starts[axis] = str(told.ravel()[i]) if told is not None else known_size(place, index)
+        parts = [int(n) if str(n).isdigit() else n for n in sizes]
+        found = _part(place, x, starts, parts)
+        place.finish(place.reshaped(found, place.dims(place.out.name)))
+        return
     other = "it takes other parts of an array than entries along one axis"
     if len(axes) != 1 or tuple(attrs.get("start_index_map", ())) != axes:
         raise Refused(other)
@@ -700,14 +755,13 @@ def gather(place: Place) -> None:
         raise Refused(other)
     value = place.source.value(place.spread(index)[0])
     offsets = [a for a in range(len(dims)) if a != at]
-    if value is None:
+    if value is not None:
+        rows, size = value.ravel(), dims[at] if isinstance(dims[at], int) else 1
+        if rows.min(initial=0) < 0 or rows.max(initial=0) >= size:
+            raise Refused("its indices go beyond the array")
+    if value is None or list(attrs["offset_dims"]) != offsets:
         _rows_of(place, x, index, at)
         return
-    if list(attrs["offset_dims"]) != offsets:
-        raise Refused(other)
-    rows = value.ravel()
-    if rows.min(initial=0) < 0 or rows.max(initial=0) >= dims[at]:
-        raise Refused("its indices go beyond the array")
     kind = enum_of("int64")
     ids = place.add("assign_value", {}, int64_values=rows.tolist(), shape=[rows.size], dtype=kind)
     order = [at, *offsets]
@@ -716,20 +770,31 @@ def gather(place: Place) -> None:
 
 
 def _rows_of(place: Place, x: str, index: str, at: int) -> None:
-    """Entries along the first axis by computed indices, whose axes come first in the result."""
-    out, width = place.dims(place.out.name), len(place.dims(x)) - 1
-    last = len(place.shape(place.out.name))
-    if at or list(place.op.attrs.get("offset_dims", ())) != list(range(last - width, last)):
-        raise Refused("it takes entries along another axis than the first by computed indices")
-    index = counted(place, place.spread(index)[0], place.shape(x)[0])
-    many = out[: len(out) - width]
-    flat = math.prod(many) if all(isinstance(n, int) for n in many) else "entries"
+    """Entries along an axis by computed indices: rows of the array with that axis first."""
+    out, offsets = place.dims(place.out.name), list(place.op.attrs.get("offset_dims", ()))
+    if not place.shape(place.op.input("X")[0])[at:]:
+        out = ()
+    batch = [a for a in range(len(out)) if a not in offsets]
+    dims = place.dims(x)
+    index = counted(place, place.spread(index)[0], dims[at])
+    many = [out[a] for a in batch]
+    flat = _product(many)
+    x = _transposed_to(place, x, [at, *(a for a in range(len(dims)) if a != at)])
     found = place.add("gather", {"X": x, "Index": place.reshaped(index, [flat])})
     found = place.sized(found, [flat, *place.dims(x)[1:]])
-    place.reshaped(found, out if out else (1,), last=True)
+    found = place.reshaped(found, [*many, *place.dims(x)[1:]] or (1,))
+    axes = [*batch, *offsets]
+    place.finish(_transposed_to(place, found, [axes.index(a) for a in range(len(axes))]))
 
 
-def counted(place: Place, index: str, size: int) -> str:
+def _product(sizes: Sequence[Any]) -> Any:
+    """The number of elements of these sizes; the text of one if one is open."""
+    if all(isinstance(n, int) for n in sizes):
+        return math.prod(sizes)
+    return "*".join(n if n.isidentifier() else f"({n})" for n in map(str, sizes))
+
+
+def counted(place: Place, index: str, size: int | str) -> str:
     """An index counted from the beginning: JAX counts negative ones from the end, Fluid does not
     support them.
     """
@@ -739,7 +804,7 @@ def counted(place: Place, index: str, size: int) -> str:
     less = place.maker(op.input("Which")[0], "lt")
     i, beyond = op.input("Cases")
     added = place.maker(beyond, "add")
-    if number_beside(place, added) != (i, size) or number_beside(place, less) != (i, 0):
+    if size_beside(place, added) != (i, str(size)) or number_beside(place, less) != (i, 0):
         raise Refused("its indices are selected")
     return place.spread(i)[0]
 
@@ -760,6 +825,69 @@ def number_beside(place: Place, op: OpDesc) -> tuple[str, float]:
         if n is not None and op.input(other):
             return op.input(other)[0], n
     raise Refused("neither operand is a number")
+
+
+def size_beside(place: Place, op: OpDesc) -> tuple[str, str]:
+    """The array and the number or open size of a binary op."""
+    for slot, other in (("X", "Y"), ("Y", "X")):
+        told = known_size(place, *op.input(slot)) if op.input(slot) else op.attrs.get(slot.lower())
+        if told is not None and op.input(other):
+            return op.input(other)[0], str(told)
+    raise Refused("neither operand is a number or a size")
+
+
+def known_size(place: Place, name: str) -> str | None:
+    """A whole number that depends on open sizes alone, as the text of a size."""
+    name = place.spread(name)[0]
+    number, op = place.scalar(name), place.source.makers.get(name)
+    if number is not None or op is None:
+        return None if number is None else str(int(number))
+    if op.type == "jax.dim_as_value":
+        return str(op.attrs["dim"])
+    if op.type == "jax.convert_element_type":
+        return known_size(place, op.input("X")[0]) if "int" in place.var(name).dtype else None
+    if op.type == "jax.select_n":
+        which = place.scalar(op.input("Which")[0])
+        return None if which is None else known_size(place, op.input("Cases")[int(which)])
+    if op.type in _SIZES:
+        sides = [
+            known_size(place, *op.input(slot)) if op.input(slot) else op.attrs.get(slot.lower())
+            for slot in ("X", "Y")
+        ]
+        return None if None in sides else f"({sides[0]}) {_SIZES[op.type]} ({sides[1]})"
+    return None
+
+
+_SIZES = {"jax.add": "+", "jax.sub": "-", "jax.mul": "*"}
+
+
+@single("dynamic_slice")
+def dynamic_slice(place: Place) -> None:
+    """A part of an array that begins at places known before a run, up to open sizes."""
+    starts = [known_size(place, name) for name in place.op.input("Starts")]
+    place.finish(_part(place, place.op.input("X")[0], starts, place.dims(place.out.name)))
+
+
+def _part(place: Place, x: str, starts: Sequence[str | None], parts: Sequence[Any]) -> str:
+    """The part of an array that begins at these places and has these sizes."""
+    sizes, cuts = place.dims(x), []
+    for at, (start, part) in enumerate(zip(starts, parts, strict=True)):
+        if sizes[at] == part:
+            continue
+        if start is None:
+            raise Refused("it begins where a computed value says")
+        end = f"{start} + ({part})"
+        less = 0 if apart(start, 0) == 0 else apart(end, sizes[at])
+        if less is None or less > 0:
+            raise Refused(
+                f"it takes {part} entries from {start} of an axis of the size {sizes[at]}"
+            )
+        cuts.append((at, *(_counted_from_an_end(n, sizes[at]) for n in (start, end))))
+    if not cuts:
+        return x
+    axes, lows, highs = map(list, zip(*cuts, strict=True))
+    held = {"axes": axes, "starts": lows, "ends": highs, "infer_flags": [1] * len(axes)}
+    return place.sized(place.add("slice", {"Input": x}, **held), parts)
 
 
 @single("reduce_window_max")
