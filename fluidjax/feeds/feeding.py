@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..base.dtypes import numpy_dtype
+from ..base.dtypes import KEYS, numpy_dtype
 from ..errors import EnforceNotMet, FeedError, FetchError, NanInfError, UnsupportedError, near, note
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
@@ -188,9 +188,12 @@ class FeedRule:
                 f"feed {self.name!r} holds {_described(values)}, but the program declares"
                 f" {self.dtype.name} {list(self.shape)}"
             )
+        advice = f"convert it with .astype({self.dtype.name!r})"
+        if self.dtype.name in KEYS:
+            advice = f"jax.random.wrap_key_data(value, impl={KEYS[self.dtype.name]!r}) is one"
         raise FeedError(
             f"feed {self.name!r} is {np.dtype(got).name}, but the program declares"
-            f" {self.dtype.name}; convert it with .astype({self.dtype.name!r})"
+            f" {self.dtype.name}; {advice}"
         )
 
     def _from_python(self, value: Any) -> np.ndarray:

@@ -13,6 +13,8 @@ import fluidjax as fluid
 
 from .same import check_same
 
+KEY = jax.random.key(7)
+
 STATE = {"k": jax.random.key(3), "more": jax.random.split(jax.random.key(4, impl="rbg"), 2)}
 STATE |= {"kept": jax.random.key(5), "w": np.ones(2, np.float32)}
 X = np.ones(2, np.float32)
@@ -71,3 +73,16 @@ def test_keys_that_are_only_read_and_keys_that_swap(traced: Any) -> None:
     fluid.Executor().run(swapped.main)
     ((found,), _) = swapped.tree_of(swapped.read())
     check_same({"a": pair["b"], "b": pair["a"]}, found)
+
+
+def test_the_data_of_a_key_that_is_fed_is_refused_with_how_to_make_the_key() -> None:
+    traced = fluid.trace(lambda key, x: x + jax.random.normal(key, x.shape), KEY, np.ones(3, "f"))
+    data = np.asarray(jax.random.key_data(KEY))
+    exe, fetches = fluid.Executor(), list(traced.fetches)
+    with pytest.raises(
+        fluid.FluidError, match=r"wrap_key_data\(value, impl='threefry2x32'\) is one"
+    ):
+        exe.run(traced.main, {"key": data, "x": np.ones(3, "f")}, fetches)
+    feed = {"key": jax.random.wrap_key_data(data, impl="threefry2x32"), "x": np.ones(3, "f")}
+    (found,) = exe.run(traced.main, feed, fetches)
+    np.testing.assert_array_equal(found, 1 + jax.jit(lambda k: jax.random.normal(k, (3,)))(KEY))

@@ -365,8 +365,8 @@ def slices(place: Place) -> None:
     ):
         if str(low) == "0" and str(high) == str(sizes[at]) and stride == 1:
             continue
-        ends = (_counted_from_an_end(n, sizes[at]) for n in (low, high))
-        cuts.append((at, *ends, stride))
+        first, last = (_counted_from_an_end(n, sizes[at]) for n in (low, high))
+        cuts.append((at, first, last, stride))
     if not cuts:
         place.add("assign", {"X": x}, last=True)
         return
@@ -845,7 +845,7 @@ def known_size(place: Place, name: str) -> str | None:
     if op.type == "jax.dim_as_value":
         return str(op.attrs["dim"])
     if op.type == "jax.convert_element_type":
-        return known_size(place, op.input("X")[0]) if "int" in place.var(name).dtype else None
+        return known_size(place, op.input("X")[0]) if "int" in str(place.var(name).dtype) else None
     if op.type == "jax.select_n":
         which = place.scalar(op.input("Which")[0])
         return None if which is None else known_size(place, op.input("Cases")[int(which)])
@@ -886,7 +886,8 @@ def _part(place: Place, x: str, starts: Sequence[str | None], parts: Sequence[An
     if not cuts:
         return x
     axes, lows, highs = map(list, zip(*cuts, strict=True))
-    held = {"axes": axes, "starts": lows, "ends": highs, "infer_flags": [1] * len(axes)}
+    held: dict[str, Any] = {"axes": axes, "starts": lows, "ends": highs}
+    held["infer_flags"] = [1] * len(axes)
     return place.sized(place.add("slice", {"Input": x}, **held), parts)
 
 
