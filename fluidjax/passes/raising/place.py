@@ -345,8 +345,8 @@ class Place:
         if self.var(name).dtype != "bool":
             return self.add(kind, {"X": name, **beside}, last=last, **attrs)
         codes = enum_of("bool"), enum_of("int32")
-        told = self.add("cast", {"X": name}, in_dtype=codes[0], out_dtype=codes[1])
-        there = self.add(kind, {"X": told, **beside}, **attrs)
+        as_int = self.add("cast", {"X": name}, in_dtype=codes[0], out_dtype=codes[1])
+        there = self.add(kind, {"X": as_int, **beside}, **attrs)
         return self.add("cast", {"X": there}, last=last, in_dtype=codes[1], out_dtype=codes[0])
 
     def finish(self, name: str) -> None:

@@ -739,9 +739,11 @@ def gather(place: Place) -> None:
     dims = place.dims(x)
     if len(place.shape(index)) == 1 and not attrs.get("operand_batching_dims"):
         starts: list[str | None] = ["0"] * len(dims)
-        told = place.source.value(place.spread(index)[0])
+        values = place.source.value(place.spread(index)[0])
         for i, axis in enumerate(attrs["start_index_map"]):
-            starts[axis] = str(told.ravel()[i]) if told is not None else known_size(place, index)
+            starts[axis] = (
+                str(values.ravel()[i]) if values is not None else known_size(place, index)
+            )
         parts = [int(n) if str(n).isdigit() else n for n in sizes]
         found = _part(place, x, starts, parts)
         place.finish(place.reshaped(found, place.dims(place.out.name)))
@@ -830,9 +832,9 @@ def number_beside(place: Place, op: OpDesc) -> tuple[str, float]:
 def size_beside(place: Place, op: OpDesc) -> tuple[str, str]:
     """The array and the number or open size of a binary op."""
     for slot, other in (("X", "Y"), ("Y", "X")):
-        told = known_size(place, *op.input(slot)) if op.input(slot) else op.attrs.get(slot.lower())
-        if told is not None and op.input(other):
-            return op.input(other)[0], str(told)
+        size = known_size(place, *op.input(slot)) if op.input(slot) else op.attrs.get(slot.lower())
+        if size is not None and op.input(other):
+            return op.input(other)[0], str(size)
     raise Refused("neither operand is a number or a size")
 
 

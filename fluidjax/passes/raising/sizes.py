@@ -67,18 +67,18 @@ def computed(text: str, fed: Iterable[tuple[str, int, str]], add: Add) -> Size:
     text. Raises Refused if they do not give it.
     """
     known: dict[str, Size] = {}
-    for name, axis, told in fed:
-        wanted = told == text or (len(dims.symbols(told)) == 1 and dims.symbols(told) <= dims.symbols(text))  # fmt: skip
-        symbol = told if told == text else next(iter(dims.symbols(told)), "")
+    for name, axis, given in sorted(fed, key=lambda each: each[2] != text):
+        wanted = given == text or (len(dims.symbols(given)) == 1 and dims.symbols(given) <= dims.symbols(text))  # fmt: skip
+        symbol = given if given == text else next(iter(dims.symbols(given)), "")
         if not wanted or symbol in known:
             continue
-        line = (0, 1) if told == symbol else dims.line(told, symbol)
+        line = (0, 1) if given == symbol else dims.line(given, symbol)
         if line is None:
             continue
         sizes = add("shape", {"Input": name})
         at = {"axes": [0], "starts": [axis], "ends": [axis + 1], "infer_flags": [1]}
         size = Size(add("slice", {"Input": sizes}, **at), add)
-        if told == text:
+        if given == text:
             return size
         first, step = line
         size = size - first if first else size
