@@ -52,8 +52,14 @@ class UnknownOpError(FluidValueError):
     """An op type or attribute that the registry does not have."""
 
 
-class ShapeError(FluidValueError, EnforceNotMet):
-    """Shapes or dtypes that an op refuses while the program is built."""
+class ShapeError(FluidValueError, EnforceNotMet, AssertionError):
+    """Shapes or dtypes that an op or a layer refuses while the program is built; Paddle raises any
+    of these three.
+    """
+
+
+class OutOfRangeError(ShapeError, IndexError):
+    """A list without elements where a layer needs one, or an axis that a variable lacks."""
 
 
 class VerifyError(FluidValueError):
@@ -68,7 +74,7 @@ class TraceError(FluidValueError):
     """A JAX function that cannot be read as a program."""
 
 
-class ParseError(FluidValueError):
+class ParseError(FluidValueError, EnforceNotMet):
     """Text or bytes that do not hold a program."""
 
 
@@ -76,7 +82,7 @@ class MissingFileError(FluidValueError, EnforceNotMet, AssertionError, FileNotFo
     """A missing file or folder of saved values; Paddle raises any of these four."""
 
 
-class LoadError(FluidError, RuntimeError, AssertionError):
+class LoadError(EnforceNotMet, AssertionError):
     """Saved values that do not fit the program: missing, unexpected, of another shape or dtype."""
 
 

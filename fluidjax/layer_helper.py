@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import unique_name
 from .base.absent import lacking
 from .base.dtypes import VarType, name_of
-from .errors import ArgumentError, FluidTypeError, FluidValueError
+from .errors import ArgumentError, FluidTypeError, FluidValueError, OutOfRangeError
 from .graph.operator import Operator
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Parameter, Variable
@@ -68,9 +68,13 @@ class LayerHelper:
 
     def input_dtype(self, input_param_name: str = "input") -> VarType:
         """The dtype that all inputs share. Raises FluidValueError, which names inputs of other
-        dtypes.
+        dtypes, OutOfRangeError if there are none.
         """
         inputs = self.multiple_input(input_param_name)
+        if not inputs:
+            raise OutOfRangeError(
+                f"{self.layer_type} takes at least one variable, not an empty list"
+            )
         for v in inputs:
             if v.dtype != inputs[0].dtype:
                 raise FluidValueError(

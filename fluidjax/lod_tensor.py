@@ -165,8 +165,10 @@ class LoDTensor:
         self._write(elements.reshape(np.shape(self.array())))
 
     def __getitem__(self, index: Any) -> LoDTensor:
-        """A slice of the rows, without a LoD."""
-        return LoDTensor.of(self.array()[index])
+        """A slice of the rows, without a LoD. Raises IndexError for a row that is not there, which
+        ends a loop over the tensor; an array of JAX would give its last row.
+        """
+        return LoDTensor.of(np.asarray(self.array())[index])
 
     def block_until_ready(self) -> LoDTensor:
         """Wait for the device that computes it, like jax.block_until_ready."""
@@ -220,8 +222,8 @@ class LoDTensor:
         return self._misfit(self.offsets, _rows(self.array()))
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
-        """Whether the LoD fits the rows; without a LoD it does."""
-        return self.misfit() is None
+        """Whether the LoD fits the rows; without a LoD or without rows it does."""
+        return not self._is_initialized() or self.misfit() is None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """A copy; an empty array without a value, as in Fluid."""
@@ -307,7 +309,7 @@ class ArrayTensor(np.lib.mixins.NDArrayOperatorsMixin, LoDTensor):
         return jnp.asarray(self.array())
 
     def __getitem__(self, index: Any) -> Any:
-        part = self.array()[index]
+        part = np.asarray(self.array())[index]
         return ArrayTensor.of(part) if np.ndim(part) else part
 
     def __setitem__(self, index: Any, value: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import layers
 from .base.absent import reporter
 from .base.loc import located
-from .errors import FluidTypeError
+from .errors import ArgumentError, FluidTypeError
 from .graph.variable import Variable
 from .layers._build import require, typed, variable
 
@@ -80,6 +80,7 @@ def img_conv_group(
         require(
             len(many) == count,
             f"img_conv_group has {count} convolutions, but a list of {len(many)} was given",
+            ArgumentError,
         )
         return many
 

@@ -106,6 +106,37 @@ CASES = {
     "nothing fed": (EnforceNotMet, lambda: _run(feed={}, fetch_list=["x"])),
     "fetch of no variable": (EnforceNotMet, lambda: _run(fetch_list=["nosuch"])),
     "closed": (RuntimeError, _closed),
+    "two open sizes": (AssertionError, lambda: layers.reshape(_x(), [-1, -1])),
+    "no sizes": (AssertionError, lambda: layers.reshape(_x(), [])),
+    "a split that leaves a rest": (AssertionError, lambda: layers.split(_ones(2, 5), 2, 1)),
+    "parts of none": (AssertionError, lambda: layers.expand(_x(), [2, 0])),
+    "inner sizes": (AssertionError, lambda: layers.matmul(_ones(2, 3, 4), _ones(2, 3, 4))),
+    "paddings of a group": (
+        AssertionError,
+        lambda: fluid.nets.img_conv_group(_ones(2, 3, 8, 8), [4, 4], 2, conv_padding=[1]),
+    ),
+    "an image of three dimensions": (EnforceNotMet, lambda: layers.conv2d(_ones(2, 4, 6), 4, 3)),
+    "row": (EnforceNotMet, lambda: _ones(2, 3)[5]),
+    "too many indices": (EnforceNotMet, lambda: _ones(2, 3)[0, 0, 0]),
+    "a norm of at most 0": (EnforceNotMet, lambda: layers.clip_by_norm(_x(), 0.0)),
+    "rows and ids": (
+        EnforceNotMet,
+        lambda: layers.scatter(_ones(2, 3), layers.ones([1], "int64"), _ones(2, 3)),
+    ),
+    "concat of nothing": (IndexError, lambda: layers.concat([])),
+    "stack of nothing": (IndexError, lambda: layers.stack([])),
+    "sum of nothing": (IndexError, lambda: layers.sum([])),
+    "sums of nothing": (IndexError, lambda: layers.sums([])),
+    "sequences of nothing": (EnforceNotMet, lambda: layers.sequence_concat([])),
+    "a layer of nothing": (ValueError, lambda: layers.fc([], 2)),
+    "no case": (IndexError, lambda: layers.case([])),
+    "no numbered case": (IndexError, lambda: layers.switch_case(layers.ones([1], "int32"), [])),
+    "axis": (IndexError, lambda: layers.unstack(_ones(2, 3), 5)),
+    "axis from behind": (IndexError, lambda: layers.unstack(_ones(2, 3), -3)),
+    "bytes without a program": (
+        EnforceNotMet,
+        lambda: fluid.Program.parse_from_string(b"abc"),
+    ),
     "no model": (
         FileNotFoundError,
         lambda: fluid.io.load_inference_model(".", fluid.Executor(), "no such file"),
@@ -125,6 +156,16 @@ def test_it_is_caught_by_what_catches_paddles(case):
             layers.fc(_x(), 2)
         call()
     assert isinstance(caught.value, fluid.FluidError)
+
+
+def test_parameters_that_the_folder_lacks(tmp_path):
+    executor = fluid.Executor()
+    layers.fc(_x(), 2, param_attr="saved", bias_attr=False)
+    executor.run(fluid.default_startup_program())
+    fluid.io.save_params(executor, str(tmp_path))
+    layers.fc(_x(), 2, param_attr="later", bias_attr=False)
+    with pytest.raises(EnforceNotMet, match="later"):
+        fluid.io.load_params(executor, str(tmp_path))
 
 
 def _loader(**given):

@@ -235,6 +235,18 @@ def test_a_tensor_without_a_value_is_an_empty_array() -> None:
     assert not other._is_initialized()
 
 
+@pytest.mark.parametrize("array", [np.arange(6.0).reshape(3, 2), jnp.arange(6.0).reshape(3, 2)])
+def test_a_loop_over_a_tensor_ends_after_its_rows(array):
+    tensor = fluid.LoDTensor.of(array)
+    rows = [np.array(row).ravel().tolist() for row in tensor]
+    assert rows == [[0, 1], [2, 3], [4, 5]]
+    assert np.array(tensor[1:9]).tolist() == [[2, 3], [4, 5]]
+    for index in (3, -4):
+        with pytest.raises(IndexError):
+            tensor[index]
+    assert fluid.LoDTensor().has_valid_recursive_sequence_lengths()
+
+
 def test_lengths_may_be_ranges() -> None:
     tensor = fluid.LoDTensor(np.ones((3, 2)))
     tensor.set_recursive_sequence_lengths([range(1, 3)])

@@ -82,7 +82,7 @@ class FeedRule:
         if value.dtype != self.dtype:
             value = self._of_another_dtype(value)
         shape = value.shape
-        if shape != self.shape and not (self.loose or self.declares(shape)):
+        if shape != self.shape and not (self.loose or self.declares(shape) or self._begins(shape)):
             raise FeedError(f"{self._other(shape)}{self._hint(shape)}")
         if self.ranges and isinstance(value, np.ndarray):
             for r in self.ranges:
@@ -127,6 +127,16 @@ class FeedRule:
         """Whether a shape matches the declared one; a negative dimension matches any size."""
         return len(shape) == len(self.shape) and all(
             w < 0 or w == n for n, w in zip(shape, self.shape, strict=True)
+        )
+
+    def _begins(self, shape: Sequence[int]) -> bool:
+        """Whether a shape is the beginning of the declared one, which Fluid leaves to the ops: labels
+        [N] for [-1, 1].
+        """
+        return (
+            0 < len(shape) < len(self.shape)
+            and not self.traced
+            and all(w < 0 or w == n for n, w in zip(shape, self.shape, strict=False))
         )
 
     def _other(self, shape: Sequence[int]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import unique_name
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import FluidTypeError, FluidValueError, ShapeError
 from .operators import Operators, V, is_variable
 
 _TO_THE_END = 10000000  # Fluid's `end` for "up to the last element"
@@ -81,7 +81,7 @@ def _expanded_ellipsis(var: Any, item: Any) -> list[Any]:
     if dots:
         items[dots[0] : dots[0] + 1] = [slice(None)] * (var.ndim - len(items) + 1)
     if len(items) > var.ndim:
-        raise FluidValueError(f"variable {var.name!r} has {var.ndim} dimensions, not {len(items)}")
+        raise ShapeError(f"variable {var.name!r} has {var.ndim} dimensions, not {len(items)}")
     return items
 
 
@@ -126,7 +126,7 @@ def _take_one(parts: _Parts, var: Any, axis: int, part: Any) -> None:
     if isinstance(part, int | np.integer):
         size = var.shape[axis]
         if size >= 0 and not -size <= part < size:
-            raise FluidValueError(
+            raise ShapeError(
                 f"index {part} is out of range for dimension {axis} of variable {var.name!r}, which"
                 f" has size {size}"
             )

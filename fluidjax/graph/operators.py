@@ -30,6 +30,9 @@ Scaling = Callable[[float], tuple[float, float]]
 class Operators(Generic[V]):
     """Arithmetic, comparison and the truth of a variable."""
 
+    # NumPy then leaves `np.float32(2) * x` to the variable instead of reading it as an array
+    __array_ufunc__ = None
+
     def __add__(self, other: Any) -> V:
         return _binary(self, "elementwise_add", other, lambda v: (1.0, v))
 

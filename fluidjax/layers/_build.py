@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, enum_of, name_of
-from ..errors import ArgumentError, FluidTypeError, FluidValueError
+from ..errors import ArgumentError, FluidTypeError, FluidValueError, ShapeError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 
@@ -56,10 +56,15 @@ def dtype_in(dtype: Any, what: str, layer: str, dtypes: Iterable[str]) -> str:
     return name
 
 
-def require(ok: bool, text: str) -> None:
-    """Raises FluidValueError with this text unless `ok`."""
+def require(ok: bool, text: str, kind: type[FluidValueError] = FluidValueError) -> None:
+    """Raises an error of this kind with this text unless `ok`."""
     if not ok:
-        raise FluidValueError(text)
+        raise kind(text)
+
+
+def shapes_fit(ok: bool, text: str) -> None:
+    """Raises ShapeError with this text unless `ok`."""
+    require(ok, text, ShapeError)
 
 
 def one_of(value: Any, what: str, layer: str, known: Sequence[Any]) -> None:

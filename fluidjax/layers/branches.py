@@ -10,7 +10,7 @@ from ..backward.differentiate import GRAD, gradients_of
 from ..base.dtypes import VarType
 from ..base.loc import located
 from ..base.roles import OP_ROLE, OpRole
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import FluidTypeError, FluidValueError, OutOfRangeError
 from ..graph.block import Block
 from ..graph.operator import Operator
 from ..graph.variable import Variable
@@ -297,9 +297,11 @@ def case(
     :func:`cond`.
 
     Without a default, the last function is the default. Raises FluidTypeError for anything but
-    pairs of a bool variable and a function.
+    pairs of a bool variable and a function, OutOfRangeError for no pairs.
     """
     typed(pred_fn_pairs, "pred_fn_pairs", (list, tuple), "case")
+    if not pred_fn_pairs:
+        raise OutOfRangeError("case needs at least one pair of a condition and a function")
     for pair in pred_fn_pairs:
         pred, fn = _pair(pair, "pred_fn_pairs", "case")
         variable(pred, "pred", "case", BOOL)
@@ -357,7 +359,7 @@ def _numbered(branch_fns: Any) -> list[tuple[int, Branch]]:
         seen.add(number)
         _callable(fn, f"the function for {number}", "switch_case")
     if not given:
-        raise FluidValueError("switch_case needs at least one function in branch_fns")
+        raise OutOfRangeError("switch_case needs at least one function in branch_fns")
     return given
 
 

@@ -9,7 +9,7 @@ from ..base.loc import located
 from ..graph.variable import Variable
 from ..initializer import NormalInitializer
 from ..layer_helper import LayerHelper
-from ._build import HALF, append, one_of, require, size_list, variable
+from ._build import HALF, append, one_of, require, shapes_fit, size_list, variable
 
 FORMATS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
@@ -54,7 +54,7 @@ def _layout(
     """Whether channels come last, and their number."""
     require(isinstance(use_cudnn, bool), f"{layer}'s use_cudnn is True or False, not {use_cudnn!r}")
     one_of(data_format, "data_format", layer, FORMATS[n])
-    require(
+    shapes_fit(
         input.ndim == n + 2,
         f"{layer}'s input has {n + 2} dimensions, but {input.name!r} has shape {list(input.shape)}",
     )

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..base.loc import located
+from ..errors import ShapeError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ._build import BOOL, FLOATS, HALF, INTS, REAL, append, require, typed, variable
@@ -229,6 +230,7 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
     """x * max_norm / |x| where the Euclidean norm |x| exceeds max_norm, else x."""
     variable(x, "x", "clip_by_norm", ("float32",))
     typed(max_norm, "max_norm", float, "clip_by_norm")
+    require(max_norm > 0, f"clip_by_norm's max_norm is above 0, not {max_norm}", ShapeError)
     return append(
         LayerHelper("clip_by_norm", name=name), {"X": x}, {"Out": x.dtype}, {"max_norm": max_norm}
     )

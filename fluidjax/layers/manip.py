@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.loc import located
+from ..errors import OutOfRangeError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ._build import (
@@ -17,6 +18,7 @@ from ._build import (
     int_argument,
     known_ints,
     require,
+    shapes_fit,
     tensors,
     typed,
     variable,
@@ -56,19 +58,19 @@ def reshape(
 
 
 def _check_shape(x: Variable, shape: Sequence[Any]) -> None:
-    require(len(shape) > 0, "reshape's shape has at least one dimension")
+    shapes_fit(len(shape) > 0, "reshape's shape has at least one dimension")
     known = known_ints(shape)
     for i, n in enumerate(known):
         if isinstance(shape[i], Variable):
             continue
-        require(n >= -1, f"reshape's shape {known} has a negative dimension other than -1")
-        require(
+        shapes_fit(n >= -1, f"reshape's shape {known} has a negative dimension other than -1")
+        shapes_fit(
             n != 0 or i < x.ndim,
             f"reshape's shape {known} copies dimension {i} by 0, but {x.name!r} has shape"
             f" {list(x.shape)}",
         )
     unknown = [i for i, n in enumerate(known) if n == -1 and not isinstance(shape[i], Variable)]
-    require(len(unknown) <= 1, f"reshape's shape {known} has more than one -1")
+    shapes_fit(len(unknown) <= 1, f"reshape's shape {known} has more than one -1")
 
 
 @located
@@ -186,22 +188,22 @@ def split(
         inputs["AxisTensor"] = dim
     else:
         dim = dim + input.ndim if dim < 0 else dim
-        require(
+        shapes_fit(
             0 <= dim < input.ndim,
             f"split's dim is out of range for {input.name!r} of shape {list(input.shape)}",
         )
         attrs["axis"], size = dim, input.shape[dim]
     if isinstance(num_or_sections, int):
         count = num_or_sections
-        require(count > 1, f"split makes at least two pieces, not {count}")
-        require(
+        shapes_fit(count > 1, f"split makes at least two pieces, not {count}")
+        shapes_fit(
             size < 0 or size % count == 0,
             f"split cannot make {count} equal pieces of size {size} (variable {input.name!r})",
         )
         attrs["num"] = count
     else:
         count = len(num_or_sections)
-        require(
+        shapes_fit(
             size < 0 or count <= size,
             f"split cannot make {count} pieces of size {size} (variable {input.name!r})",
         )
@@ -217,17 +219,27 @@ def split(
 def stack(x: Any, axis: int = 0) -> Variable:
     """The variables of a list, all of one shape, stacked along a new dimension."""
     inputs = list(x) if isinstance(x, list | tuple) else [x]
+    require(bool(inputs), "stack takes at least one variable, not an empty list", OutOfRangeError)
     for i, v in enumerate(inputs):
         typed(v, f"x[{i}]", Variable, "stack")
     return append(LayerHelper("stack"), {"X": inputs}, {"Y": inputs[0].dtype}, {"axis": axis or 0})
+
+
+def _has_axis(x: Variable, axis: int, layer: str) -> None:
+    require(
+        -x.ndim <= axis < x.ndim,
+        f"{layer}'s axis {axis} is out of range for {x.name!r} of shape {list(x.shape)}",
+        OutOfRangeError,
+    )
 
 
 @located
 def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
     """The slices along `axis`, without that dimension. num: their number, if the size is unknown."""
     typed(x, "x", Variable, "unstack")
+    _has_axis(x, axis, "unstack")
     count = x.shape[axis] if num is None else num
-    require(
+    shapes_fit(
         count > 0,
         f"unstack needs `num`: dimension {axis} of {x.name!r} (shape {list(x.shape)}) has no known"
         " size",
@@ -246,8 +258,9 @@ def unbind(input: Variable, axis: int = 0) -> list[Variable]:
     is unknown.
     """
     typed(input, "input", Variable, "unbind")
+    _has_axis(input, axis, "unbind")
     count = input.shape[axis]
-    require(
+    shapes_fit(
         count > 0,
         f"unbind must know how many slices there are, but {input.name!r} has shape"
         f" {list(input.shape)}",
@@ -341,7 +354,7 @@ def expand(x: Variable, expand_times: Any, name: str | None = None) -> Variable:
         helper, expand_times, "expand_times", "expand_times", "ExpandTimes", "expand_times_tensor"
     )
     for n in expand_times if isinstance(expand_times, list | tuple) else []:
-        require(isinstance(n, Variable) or n > 0, f"expand's expand_times are positive, not {n}")
+        shapes_fit(isinstance(n, Variable) or n > 0, f"expand's expand_times are positive, not {n}")
     return append(helper, {"X": x, **inputs}, {"Out": x.dtype}, attrs)
 
 

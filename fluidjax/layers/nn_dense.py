@@ -12,7 +12,7 @@ from ..base.loc import located
 from ..errors import FluidTypeError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ._build import FLOATS, HALF, INTS, REAL, append, dtype_in, require, typed, variable
+from ._build import FLOATS, HALF, INTS, REAL, append, dtype_in, require, shapes_fit, typed, variable
 
 
 @located
@@ -173,13 +173,13 @@ def _check_matmul(x: list[int], y: list[int], transpose_x: bool, transpose_y: bo
     y = [*y, 1] if len(y) == 1 else y
     width = x[-2] if transpose_x else x[-1]
     height = y[-1] if transpose_y else y[-2]
-    require(
+    shapes_fit(
         width == height or -1 in (width, height),
         f"matmul's inner dimensions differ: {width} of {x} and {height} of {y}",
     )
     if len(x) > 2 and len(y) > 2:
         for m, n in zip(x[:-2], y[:-2], strict=False):
-            require(m == n or m < 0 or n < 0, f"matmul's batch dimensions differ: {x} and {y}")
+            shapes_fit(m == n or m < 0 or n < 0, f"matmul's batch dimensions differ: {x} and {y}")
 
 
 @located
@@ -191,7 +191,7 @@ def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
     typed(x, "x", Variable, "bmm")
     typed(y, "y", Variable, "bmm")
     fits = x.ndim == 3 and y.ndim == 3 and x.shape[2] == y.shape[1]
-    require(fits, f"bmm takes [B, M, K] and [B, K, N], not {list(x.shape)} and {list(y.shape)}")
+    shapes_fit(fits, f"bmm takes [B, M, K] and [B, K, N], not {list(x.shape)} and {list(y.shape)}")
     return append(helper, {"X": x, "Y": y}, {"Out": x.dtype})
 
 

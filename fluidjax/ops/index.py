@@ -171,6 +171,10 @@ def scatter(X: Array, Ids: Array, Updates: Array, *, overwrite: bool = True):
     row.
     """
     ids = rows(Ids)
+    if len(Updates) != len(ids):
+        raise ShapeError(
+            f"scatter takes a row of Updates for each id, not {len(Updates)} rows for {len(ids)} ids"
+        )
     if overwrite:
         ids = lax.platform_dependent(
             ids, cpu=lambda ids: ids, default=lambda ids: last_of_each(ids, X.shape[0])

@@ -77,6 +77,45 @@ def test_a_variable_of_fluid_data_does_not() -> None:
         fed("fluid.data", [-1, 256], (3, 5))
 
 
+@pytest.mark.parametrize(
+    ("declared", "given"),
+    [([-1, 3], (4,)), ([2, 3], (2,)), ([-1, 3, 4], (5, 3)), ([-1, 3, 4], (7,))],
+)
+def test_it_takes_the_beginning_of_the_declared_shape(
+    declared: list[int], given: tuple[int, ...]
+) -> None:
+    assert fed("fluid.data", declared, given) == given
+
+
+@pytest.mark.parametrize(
+    ("declared", "given"),
+    [([-1, 3, 4], (3, 4)), ([2, 3], (3,)), ([-1, 3], (1, 1, 3)), ([-1], (2, 1)), ([1], ())],
+)
+def test_it_takes_no_other_number_of_dimensions(
+    declared: list[int], given: tuple[int, ...]
+) -> None:
+    with pytest.raises(FeedError, match="but the program declares"):
+        fed("fluid.data", declared, given)
+
+
+def test_labels_without_their_last_dimension() -> None:
+    with fresh() as (main, _):
+        x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1], "int64")
+        loss = fluid.layers.mean(fluid.layers.cross_entropy(fluid.layers.softmax(x), y))
+    logits = np.arange(6, dtype="float32").reshape(2, 3)
+    labels = np.int64([0, 2])
+    got = fluid.Executor().run(main, feed={"x": logits, "y": labels}, fetch_list=[loss])[0]
+    want = np.log(np.exp(logits).sum(1)) - logits[[0, 1], labels]
+    np.testing.assert_allclose(got, [want.mean()], rtol=1e-6)
+
+
+@pytest.mark.parametrize("declare", ["fluid.data", "layers.data"])
+def test_an_image_without_its_batch(declare: str) -> None:
+    shape = [-1, 256] if declare == "fluid.data" else [256]
+    with pytest.raises(FeedError, match=r"has shape \[9\], .* declares \[-1, 256\], and an op"):
+        fed(declare, shape, (9,), "matmul")
+
+
 def test_an_op_that_needs_what_is_declared_says_so() -> None:
     with pytest.raises(
         FeedError,

@@ -188,3 +188,25 @@ def test_ops_with_blocks_have_no_device():
         assert [op.attr("op_device") for op in main.blocks[0].ops] == ["cpu"] * 3 + [""]
         assert {op.attr("op_device") for op in main.blocks[1].ops} == {"cpu"}
         assert fluid.Executor().run(main, fetch_list=[i])[0].tolist() == [3]
+
+
+def test_numbers_of_numpy_on_the_left_of_a_variable():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, i = fluid.data("x", [4]), fluid.data("i", [4], "int64")
+        two = np.float32(2)
+        found = [two * x, two + x, np.float64(2) - x, two / x, two**x, two > x, np.array(2.0) * x]
+        found += [np.int64(2) + i, np.int32(2) * i]
+        values = {"x": np.float32([1, 2, 3, 4]), "i": np.int64([1, 2, 3, 4])}
+        got = fluid.Executor().run(feed=values, fetch_list=found)
+    a, j = values["x"], values["i"]
+    want = [2 * a, 2 + a, 2 - a, 2 / a, 2**a, a < 2, 2 * a, 2 + j, 2 * j]
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+        assert one.dtype == other.dtype
+
+
+def test_an_array_of_numpy_beside_a_variable_is_refused():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [2])
+        with pytest.raises(FluidError, match="takes a variable or a number"):
+            np.float32([1, 2]) * x
