@@ -230,9 +230,11 @@ def test_ops_of_many_inputs_take_one_of_another_shape() -> None:
     assert shapes == [(3, 1), (3,), (3,), (2, 3)]
 
 
-def test_what_nobody_may_have_meant_is_told() -> None:
+@pytest.mark.parametrize("module", [fluid, fluid.layers])
+def test_what_nobody_may_have_meant_is_told(module: Any) -> None:
     with fresh() as (main, _):
-        guess, y = fluid.layers.data("guess", [1]), fluid.layers.data("y", [1])
+        shape = [None, 1] if module is fluid else [1]
+        guess, y = module.data("guess", shape), module.data("y", shape)
         cost = fluid.layers.square_error_cost(guess, y)
     feed: dict[str, Any] = {"guess": np.ones((3, 1), "float32"), "y": np.zeros(3, "float32")}
     with pytest.warns(
