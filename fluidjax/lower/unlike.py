@@ -34,9 +34,11 @@ def are_unlike(feed: Mapping[str, Any], feeds: Mapping[str, VarDesc]) -> bool:
 
 
 def _unlike(value: Any, var: VarDesc) -> bool:
-    if var.need_check_feed or var.persistable:
+    if var.persistable:
         return False
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if var.need_check_feed:  # the feed's rule has compared the rest
+        return shape is not None and var.shape is not None and len(shape) < len(var.shape)
     other = dtype is not None and var.dtype is not None and dtype != numpy_dtype(var.dtype)
     return other or (
         shape is not None and var.shape is not None and not _may_be_equal(tuple(shape), var.shape)
