@@ -186,6 +186,9 @@ class Graph:
         return y if isinstance(y, Value) else self.number(y, x)
 
     def where(self, condition: Value, x: Value, y: Value) -> Value:
+        if x.dtype == "bool":  # onnxruntime selects no bools
+            x, y = (self.cast(v, "int32") for v in (x, y))
+            return self.cast(self.where(condition, x, y), "bool")
         shape = broadcast(broadcast(condition.shape, x.shape), y.shape)
         return self.add("Where", condition, x, y, dtype=x.dtype, shape=shape)
 

@@ -131,6 +131,10 @@ def slices(x: Any, i: Any) -> Any:
     return sliced(x, 1, 4), sliced(x, 4, 1), sliced(cube, 3, 1, 4), sliced(cube, 1, 1, 4)
 
 
+def flags(x: Any) -> Any:
+    return jnp.where(x > 0, x > 0.5, x < -0.5), jnp.tril(x > -0.1), (x > 0)[:, 0]
+
+
 def nothing(x: Any) -> Any:
     return x.reshape(4, 0), jnp.concatenate([x, x + 1], 0), x.sum(), jnp.ones((2, 0)) @ x
 
@@ -148,6 +152,7 @@ FUNCTIONS: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]] = [
     ("loops", loops, (normal(3, 4),)),
     ("logarithms", logarithms, (normal(3, 4),)),
     ("statistics", statistics, (normal(5, 4),)),
+    ("flags", flags, (normal(4, 4),)),
     ("nothing", nothing, (normal(0, 4),)),
     ("derived", derived, (normal(3, 4),)),
 ]
