@@ -39,7 +39,8 @@ class Context:
     no check. target: how ops are lowered. lengths: by the id of a value, the value and the
     sequences whose lengths it is (lengths.py). before: values with the shapes before a reshape in
     place, for gradient ops (in_place.py). unlike: whether a feed's dtype or shape differs from the
-    declared one (unlike.py).
+    declared one (unlike.py). symbolic: by the id of a value, the value and the symbolic sizes that
+    it holds (symbolic.py).
     """
 
     desc: ProgramDesc
@@ -57,6 +58,7 @@ class Context:
     lengths: dict[int, tuple[Any, Ragged]] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     unlike: bool = False
+    symbolic: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def nested(self) -> Context:
         """The same context within a loop or a branch."""

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from jax import export
-
 from ..errors import FeedError, FluidValueError
 from ..ir import dims
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ..ops.concrete import OF_SIZES
 from ..ops.registry import lookup
 
 _KINDS = frozenset({"SIZE", "SIZES"})
@@ -56,7 +55,7 @@ def open_sizes(vars: Iterable[VarDesc], values: Mapping[str, Any]) -> dict[str, 
                 if text
             ]
     try:
-        return dims.bound(sizes, _FUNCTIONS)
+        return dims.bound(sizes, OF_SIZES)
     except FluidValueError as error:
         raise FeedError(str(error)) from None
 
@@ -82,20 +81,4 @@ def closed_op(op: OpDesc, known: Mapping[str, Any]) -> OpDesc:
 
 
 def _value(text: str, known: Mapping[str, Any]) -> Any:
-    return dims.value(text, known, _FUNCTIONS)
-
-
-def _either(word: str, a: Any, b: Any) -> Any:
-    """max or min; for symbolic sizes, which do not compare, jax.export's."""
-    if isinstance(a, int) and isinstance(b, int):
-        return max(a, b) if word == "max" else min(a, b)
-    scope = next(n.scope for n in (a, b) if not isinstance(n, int))
-    return export.symbolic_shape(f"{word}({a}, {b})", scope=scope)[0]
-
-
-_FUNCTIONS: dims.Functions = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "max": lambda a, b: _either("max", a, b),
-    "min": lambda a, b: _either("min", a, b),
-}
+    return dims.value(text, known, OF_SIZES)

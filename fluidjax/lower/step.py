@@ -61,6 +61,7 @@ from .recomputed import Tie, on_host, ties
 from .rows import as_rows, is_ragged, treat, whole_rows
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
+from .symbolic import keep_sizes, with_sizes
 from .unlike import are_unlike, fits_within, look
 
 
@@ -510,7 +511,8 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
 
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
-    inputs: dict[str, Any] = with_origin(definition, read_slots(op, definition, env), ctx)
+    given = read_slots(op, definition, env)
+    inputs: dict[str, Any] = with_sizes(op, definition, with_origin(definition, given, ctx), ctx)
     if ctx.before and definition.forward is not None:
         inputs = as_before(op, inputs, ctx.before)
     summed = definition.forward is not None and is_mapped()
@@ -528,6 +530,7 @@ def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) 
     if definition.forward is not None:
         note_reshaped(op, env, ctx.before)
     follow(op, definition, inputs, env, ctx)
+    keep_sizes(op, definition, given, env, ctx)
 
 
 def _computed(

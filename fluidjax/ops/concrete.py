@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import export
 
 from ..errors import NotOneStep, ShapeError
+from ..ir import dims
 from .infer import Spec
 from .registry import Array
 
@@ -77,7 +80,11 @@ def are_numbers(sizes: Sequence[Any]) -> bool:
     """Whether all sizes are numbers. A step exported for any size has symbolic ones, which cannot
     be compared.
     """
-    return all(isinstance(n, int | np.integer) for n in sizes)
+    return all(map(is_number, sizes))
+
+
+def is_number(size: Any) -> bool:
+    return isinstance(size, int | np.integer)
 
 
 def numbers_of(sizes: Sequence[Any]) -> Any:
@@ -118,12 +125,48 @@ def concrete(value: Any, op: str, slot: str) -> np.ndarray:
 def integers(
     op: str, slot: str, tensor: Array | None, tensors: list[Array] | None, default: Sequence[int]
 ) -> tuple[int, ...]:
-    """Integers from a list of one-element tensors, else from one tensor, else the attribute's."""
+    """Integers from a list of one-element tensors, else from one tensor, else the attribute's; or
+    symbolic sizes, while a step is exported for any batch.
+    """
     if tensors:
-        return tuple(int(concrete(t, op, slot).reshape(-1)[0]) for t in tensors)
-    if tensor is not None:
-        return tuple(int(n) for n in concrete(tensor, op, slot).reshape(-1))
-    return tuple(default)
+        found = [concrete(t, op, slot).reshape(-1)[0] for t in tensors]
+    elif tensor is not None:
+        found = list(concrete(tensor, op, slot).reshape(-1))
+    else:
+        return tuple(default)
+    return tuple(map(_size, found))
+
+
+def _size(n: Any) -> Any:
+    return n if export.is_symbolic_dim(n) else int(n)
+
+
+def is_size(n: Any) -> bool:
+    """Whether this is a number or a symbolic size, not an array."""
+    return is_number(n) or export.is_symbolic_dim(n)
+
+
+def is_negative(size: Any) -> bool:
+    """Whether a size is a number below 0. A symbolic one counts as a size, which is not."""
+    return is_number(size) and size < 0
+
+
+def _either(word: str, a: Any, b: Any) -> Any:
+    """max or min; for symbolic sizes, which do not compare, jax.export's."""
+    if are_numbers([a, b]):
+        return max(a, b) if word == "max" else min(a, b)
+    scope = next(n.scope for n in (a, b) if export.is_symbolic_dim(n))
+    return export.symbolic_shape(f"{word}({a}, {b})", scope=scope)[0]
+
+
+largest, smallest = partial(_either, "max"), partial(_either, "min")
+# The functions in texts of sizes (ir/dims.py), for numbers and symbolic sizes.
+OF_SIZES: dims.Functions = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": largest,
+    "min": smallest,
+}
 
 
 def new_shape(
@@ -133,7 +176,7 @@ def new_shape(
     negative dims.
     """
     dims = integers(op, "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
-    if any(n < 0 for n in dims):
+    if any(map(is_negative, dims)):
         raise ShapeError(
             f"op '{op}' makes a tensor, whose shape holds no negative number, but it is"
             f" {list(dims)}"
@@ -150,7 +193,7 @@ def scalars(tensor: Array | None, tensors: list[Array] | None, default: Sequence
     found: list[Any] = []
     for each in tensors or [tensor.reshape(-1)[i] for i in range(tensor.size)]:
         value = known(each)
-        found.append(each.reshape(()) if value is None else int(value.reshape(-1)[0]))
+        found.append(each.reshape(()) if value is None else _size(value.reshape(-1)[0]))
     return found
 
 

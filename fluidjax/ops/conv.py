@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
+from .concrete import is_number, largest
 from .convolution import filter_gradient, input_gradient, output
 from .convolution_geometry import Geometry
 from .registry import Array, Ints, grad_of, op
@@ -64,12 +65,13 @@ def _completed(
     found = []
     for n, k, s, (lo, hi), d in zip(sizes, window, strides, pads, dilations, strict=True):
         reach = d * (k - 1) + 1
-        if window_count(n + lo + hi, reach, s) < 1:
+        count = window_count(n + lo + hi, reach, s)
+        if is_number(count) and count < 1:
             raise ShapeError(
                 f"a filter of {k} cells dilated by {d} does not fit in {n} cells padded by {lo} and"
                 f" {hi}"
             )
-        found.append((lo, hi + max(reach - n - lo - hi, 0)))
+        found.append((lo, hi + largest(reach - n - lo - hi, 0)))
     return tuple(found)
 
 

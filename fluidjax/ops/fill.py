@@ -13,7 +13,16 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import EnforceNotMet, MixesRows, ShapeError
-from .concrete import SMALL, are_numbers, concrete, integers, known, refuse_huge, shape_spec
+from .concrete import (
+    SMALL,
+    are_numbers,
+    concrete,
+    integers,
+    is_negative,
+    known,
+    refuse_huge,
+    shape_spec,
+)
 from .infer import Spec
 from .ragged import ROWS, Ragged, rows_of
 from .registry import Array, Float64s, Floats, Int64, Ints, Longs, Scalars, op
@@ -23,7 +32,7 @@ from .traits import EAGER, Eager, knows_rows, mixes, row_wise, sizes_from
 
 def constant(shape: Sequence[int], value: Any, dtype: np.dtype, small: int = SMALL) -> Array:
     """A tensor of one value; a small one is a NumPy array, so that it may decide a later shape."""
-    if any(n < 0 for n in shape):
+    if any(map(is_negative, shape)):
         raise ShapeError(f"a constant's shape holds no negative number, but it is {list(shape)}")
     refuse_huge("fill_constant", shape, dtype)
     return (
@@ -209,20 +218,26 @@ def _range_spec(Start: Spec, End: Spec, Step: Spec) -> Spec:
 @op("range", outs="Out", infer=_range_spec, rows=mixes(), sizes=sizes_from("Start End Step"))
 def range_(Start: Array, End: Array, Step: Array):
     """Out = Start, Start + Step, ... before End; floats are summed step by step, as in Paddle."""
-    start, end, step = (
-        concrete(v, "range", s).reshape(-1)[0]
-        for v, s in ((Start, "Start"), (End, "End"), (Step, "Step"))
-    )
-    if step == 0 or (end - start) * step < 0:
-        raise ShapeError(f"range from {start} to {end} never gets there in steps of {step}")
-    kind = Start.dtype
+    given = {"Start": Start, "End": End, "Step": Step}
+    kind = next((v.dtype for v in given.values() if v.dtype != object), np.dtype("int32"))
     if np.issubdtype(kind, np.integer):
-        count = -(-abs(int(end) - int(start)) // abs(int(step)))
-        small = np.arange(count, dtype=kind) if count <= SMALL else lax.iota(kind, count)
-        return small * step.astype(kind) + start.astype(kind)
+        start, end, step = (integers("range", s, v, None, ())[0] for s, v in given.items())
+        _check_range(start, end, step)
+        count = -((start - end) // step)
+        few = are_numbers([count, start, step]) and count <= SMALL
+        each = np.arange(count, dtype=kind) if few else lax.iota(kind, count)
+        array = np.asarray if few else jnp.asarray
+        return each * array(step, kind) + array(start, kind)
+    start, end, step = (concrete(v, "range", s).reshape(-1)[0] for s, v in given.items())
+    _check_range(start, end, step)
     count = math.ceil(abs((end - start) / step))
     refuse_huge("range", [count], kind)
     return np.add.accumulate(np.array([start, *[step] * (count - 1)][:count], kind), dtype=kind)
+
+
+def _check_range(start: Any, end: Any, step: Any) -> None:
+    if step == 0 or is_negative((end - start) * step):
+        raise ShapeError(f"range from {start} to {end} never gets there in steps of {step}")
 
 
 def _linspace_spec(Start: Spec, Stop: Spec, Num: Spec, *, dtype: int) -> Spec:

@@ -13,7 +13,7 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
-from .concrete import are_numbers, integers, numbers_of, refuse_huge
+from .concrete import are_numbers, integers, is_negative, numbers_of, refuse_huge
 from .conditions import absent, attribute, both, first_axis, inner_axes, inner_axis
 from .infer import Spec
 from .integers import converted
@@ -46,7 +46,7 @@ def reshaped(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
 
     With an unknown dim the -1 stays, and nothing is checked.
     """
-    if sum(n == -1 for n in shape) > 1 or any(n < -1 for n in shape):
+    if sum(n == -1 for n in shape) > 1 or any(is_negative(n) and n != -1 for n in shape):
         raise ShapeError(f"shape {list(shape)} may hold one -1 and no other negative number")
     if any(n == 0 and i >= len(dims) for i, n in enumerate(shape)):
         raise ShapeError(f"shape {list(shape)} copies with 0 a dim that {list(dims)} does not have")
@@ -523,7 +523,7 @@ def expand(
 ):
     """Out = X repeated expand_times[i] times along dim i."""
     times = integers("expand", "ExpandTimes", ExpandTimes, expand_times_tensor, expand_times)
-    if any(t < 0 for t in times):
+    if any(map(is_negative, times)):
         raise ShapeError(f"expand_times {list(times)} holds a negative number")
     refuse_huge("expand", expanded(X.shape, times), X.dtype)
     return jnp.tile(X, times)

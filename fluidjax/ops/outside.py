@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .checking import VALUE, Objection, Refuses
-from .concrete import known
+from .concrete import are_numbers, known
 from .ragged import Ragged, rows_of
 
 
@@ -37,7 +37,9 @@ def outside(
         bad = bad & value.kept().reshape(-1, *(1,) * (rows.ndim - 1))
     bad = (bad if unless is None else bad & ~unless).reshape(-1)
     wanted = f"{what} < {high}" if low is None else f"{low} <= {what} < {high}"
-    yield bad.any(), f"expects {wanted}, but gets {VALUE}", rows.reshape(-1)[xp.argmax(bad)]
+    # an array that may be empty has no first one; nothing reads it in an exported step
+    first = rows.reshape(-1)[xp.argmax(bad)] if are_numbers(rows.shape) else 0
+    yield bad.any(), f"expects {wanted}, but gets {VALUE}", first
 
 
 def within(

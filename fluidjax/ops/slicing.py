@@ -12,7 +12,16 @@ from jax import lax
 from ..errors import ShapeError, UnsupportedError
 from ..ir.desc import OpDesc
 from .checking import VALUE, Objection
-from .concrete import integers, scalars
+from .concrete import (
+    are_numbers,
+    integers,
+    is_negative,
+    is_number,
+    is_size,
+    largest,
+    scalars,
+    smallest,
+)
 from .conditions import attribute, inner_axes
 from .infer import Spec
 from .ragged import Ragged
@@ -52,9 +61,11 @@ def _end(axis: int, start: int, end: int, dropped: Sequence[int]) -> int:
 
 def bounds(size: int, start: int, end: int) -> tuple[int, int]:
     """Start and end within a dim of `size`; negative ones count from its end."""
-    first = max(start + size if start < 0 else start, 0)
-    last = min(max(end + size if end < 0 else end, 0), size)
-    if last <= first:
+    first = largest(start + size if is_negative(start) else start, 0)
+    whole = not is_number(size) and is_number(end) and end >= TO_THE_END
+    end_at = largest(end + size if is_negative(end) else end, 0)
+    last = size if whole else smallest(end_at, size)
+    if are_numbers([first, last]) and last <= first:
         raise ShapeError(f"slice [{start}:{end}] of a dim of size {size} holds nothing")
     return first, last
 
@@ -153,9 +164,10 @@ def slice_(
     X = Input
     for axis, a, b in zip(axes, first, last, strict=True):
         at = axis % X.ndim
-        if isinstance(a, int) and isinstance(b, int):
+        dropped = axis in decrease_axis
+        if is_size(a) and is_size(b) and (not dropped or is_number(X.shape[at])):
             low[at], high[at] = bounds(X.shape[at], a, _end(axis, a, b, decrease_axis))
-        elif axis in decrease_axis:
+        elif dropped:
             X = lax.dynamic_slice_in_dim(X, a, 1, axis=at)
             high[at] = 1
         else:
@@ -237,6 +249,9 @@ def strided_slice(
     by = integers("strided_slice", "StridesTensor", StridesTensor, StridesTensorList, strides)
     low, high, step, flipped = [0] * Input.ndim, list(Input.shape), [1] * Input.ndim, []
     for axis, a, b, s in zip(axes, first, last, by, strict=True):
+        if s > 0 and not are_numbers([Input.shape[axis], a, b]):
+            (low[axis], high[axis]), step[axis] = bounds(Input.shape[axis], a, b), s
+            continue
         low[axis], count = steps(Input.shape[axis], a, _end(axis, a, b, decrease_axis), s)
         high[axis], step[axis] = low[axis] + (count - 1) * abs(s) + 1, abs(s)
         if s < 0:

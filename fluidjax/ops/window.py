@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
-from .concrete import are_numbers, numbers_of
+from .concrete import are_numbers, is_number, largest, numbers_of
 from .registry import Array
 
 Pads = tuple[tuple[int, int], ...]
@@ -83,6 +83,8 @@ def window_count(cells: int, size: int, stride: int) -> int:
     cells.
     """
     room = cells - size
+    if not is_number(room):
+        return largest(room // stride + 1, 0)
     return max((room // stride if room >= 0 else -(-room // stride)) + 1, 0)
 
 
@@ -116,8 +118,11 @@ class Windows:
         )
 
     def few(self, most: int) -> bool:
-        """Whether a window has at most this many cells."""
-        return are_numbers(self.sizes) and math.prod(self.sizes) <= most
+        """Whether a window has at most this many cells, and there surely is one (symbolic sizes may
+        be too small).
+        """
+        there = all(largest(o - 1, 0) == o - 1 for o in self.outs)
+        return are_numbers(self.sizes) and math.prod(self.sizes) <= most and there
 
     def counts(self) -> Array:
         """Input cells in each window, [outs...]; 0 or less for a window that begins past the end,

@@ -153,3 +153,23 @@ def test_paddle_runs_each(name: str, tmp_path: Path) -> None:
     for at, given in enumerate(at_sizes(x, CASES[name]()[3])[:2]):
         (tmp_path / str(at)).mkdir()
         check_paddle(fn, (params, given), traced, result, tmp_path / str(at))
+
+
+EXPORTED = ("experts", "decoder", "rows", "parts", "positions", "scanned beside what is open")
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_each_is_exported_for_any_size(name: str) -> None:
+    fn, params, x, traced, result = raised(name)
+    step = fluid.step_fn(fluid.Program.from_desc(result.desc), list(traced.fetches))
+    vars = result.desc.blocks[0].vars
+    state = {n: v for n, v in {**traced.state, **result.params}.items() if vars[n].persistable}
+    (feed,), sizes = traced.feeds, CASES[name]()[3]
+    text = ", ".join(n or str(m) for n, m in zip((*sizes, *(None,) * 9), x.shape, strict=False))
+    given = jax.ShapeDtypeStruct(export.symbolic_shape(text), x.dtype)
+    made = export.export(jax.jit(lambda x: step(state, {feed: x})[1]))(given)
+    for each in at_sizes(x, sizes):
+        wanted = jax.tree.leaves(jax.jit(fn)(params, each))
+        for found, want in zip(made.call(each), wanted, strict=True):
+            scale = float(np.abs(want).max())
+            np.testing.assert_allclose(np.reshape(found, want.shape), want, atol=2e-6 * scale)

@@ -1,0 +1,112 @@
+"""Sizes that are symbolic while a step is exported for any batch, through the ops that compute
+other sizes from them.
+
+What decides a size must be known while the step is traced, but `shape` gives an array that is known
+only when the exported step runs. So the symbolic sizes are kept beside that array, by its identity
+(as in lengths.py), and an op that makes a size of it gets them instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..ir.desc import OpDesc
+from ..ops.concrete import OF_SIZES, are_numbers, known
+from ..ops.registry import OpDef
+from .env import Context, Env
+
+Slots = dict[str, Any]
+# Arrays of objects: numbers, and dimensions of jax.export.
+Rule = Callable[..., "np.ndarray | None"]
+
+
+def with_sizes(op: OpDesc, definition: OpDef, inputs: Slots, ctx: Context) -> Slots:
+    """The inputs of an op; what decides its sizes is symbolic sizes, where they are known."""
+    decides = definition.traits.sizes
+    if decides is None or not ctx.symbolic:
+        return inputs
+    found = dict(inputs)
+    for slot, i in decides.needed(op):
+        value = found.get(slot)
+        if isinstance(value, list):
+            found[slot] = [*value[:i], _instead(value[i], ctx), *value[i + 1 :]]
+        else:
+            found[slot] = _instead(value, ctx)
+    return found
+
+
+def _instead(value: Any, ctx: Context) -> Any:
+    return ctx.symbolic.get(id(value), (None, value))[1]
+
+
+def keep_sizes(op: OpDesc, definition: OpDef, inputs: Slots, env: Env, ctx: Context) -> None:
+    """Keep the sizes that an op has computed."""
+    if op.type != "shape" and not ctx.symbolic:
+        return
+    name = next(op.writes, None)
+    value = env.get(name) if name is not None else None
+    sizes = _computed(op, definition, inputs, ctx)
+    if sizes is not None and getattr(value, "size", None) == sizes.size:
+        assert value is not None
+        # with the value, so that no other one gets its id
+        ctx.symbolic[id(value)] = value, sizes.reshape(value.shape)
+
+
+def _computed(op: OpDesc, definition: OpDef, inputs: Slots, ctx: Context) -> np.ndarray | None:
+    if op.type == "shape":
+        shape = getattr(inputs["Input"], "shape", ())
+        return None if are_numbers(shape) else np.array(shape, object)
+    carries = definition.traits.carries
+    if carries is not None:
+        return _sizes(inputs.get(carries), ctx)
+    rule = _RULES.get(op.type)
+    if rule is None:
+        return None
+    given = [v for v in inputs.values() if v is not None]
+    values = [v for each in given for v in (each if isinstance(each, list) else [each])]
+    found = [_sizes(v, ctx) for v in values]
+    if any(f is None for f in found) or all(id(v) not in ctx.symbolic for v in values):
+        return None
+    return rule(definition.arguments(op.attrs), *found)
+
+
+def _sizes(value: Any, ctx: Context) -> np.ndarray | None:
+    """The sizes that an array of integers holds, None if they are not known."""
+    if id(value) in ctx.symbolic:
+        return ctx.symbolic[id(value)][1]
+    found = known(value)
+    whole = found is not None and found.dtype.kind in "iu"
+    return found.astype(object) if found is not None and whole else None
+
+
+def _slice(attrs: Mapping[str, Any], x: np.ndarray) -> np.ndarray | None:
+    first = attrs["axes"] == (0,) and len(attrs["starts"]) == len(attrs["ends"]) == 1
+    return x[attrs["starts"][0] : attrs["ends"][0]] if first and x.ndim == 1 else None
+
+
+def _scale(attrs: Mapping[str, Any], x: np.ndarray) -> np.ndarray | None:
+    by, bias = attrs["scale"], attrs["bias"]
+    if by != int(by) or bias != int(bias):
+        return None
+    return x * int(by) + int(bias) if attrs["bias_after_scale"] else (x + int(bias)) * int(by)
+
+
+def _pairwise(function: Callable[[Any, Any], Any]) -> Rule:
+    each = np.frompyfunc(function, 2, 1)
+    return lambda attrs, x, y: np.asarray(each(x, y), object)
+
+
+_RULES: dict[str, Rule] = {
+    "slice": _slice,
+    "scale": _scale,
+    "cast": lambda attrs, x: x,
+    "concat": lambda attrs, *x: np.concatenate([np.atleast_1d(one) for one in x]),
+    "stack": lambda attrs, *x: np.stack(x),
+    "elementwise_add": _pairwise(lambda a, b: a + b),
+    "elementwise_sub": _pairwise(lambda a, b: a - b),
+    "elementwise_mul": _pairwise(lambda a, b: a * b),
+    **{f"elementwise_{name}": _pairwise(function) for name, function in OF_SIZES.items()},
+}
