@@ -15,7 +15,6 @@ from ..ir.gradients import forward_op
 from ..ir.recomputed import first_time, segment
 from ..ops.checking import Objection
 from ..ops.concrete import known
-from ..ops.ragged import Ragged
 from ..ops.registry import OpDef, lookup
 from ..ops.target import PLAIN, Target
 from ..ops.threefry import fold_in, new_key
@@ -36,11 +35,11 @@ class Context:
     replicated values. sizes: which values decide sizes. in_loop: whether the op is in the block of
     a loop. objections: the possible errors in the step's word (checks.py); None: no word is kept.
     objected: whether there are any. fed: uids of ops whose integers are checked as feeds, or need
-    no check. target: how ops are lowered. lengths: by the id of a value, the value and the
-    sequences whose lengths it is (lengths.py). before: values with the shapes before a reshape in
-    place, for gradient ops (in_place.py). unlike: whether a feed's dtype or shape differs from the
-    declared one (unlike.py). symbolic: by the id of a value, the value and the symbolic sizes that
-    it holds (symbolic.py).
+    no check. target: how ops are lowered. origins: by
+    the id of a value, the value and the sequences whose lengths it is (lengths.py), or the symbolic
+    sizes that it holds (symbolic.py). before: values with the shapes before a reshape in place, for
+    gradient ops (in_place.py). unlike: whether a feed's dtype or shape differs from the declared
+    one (unlike.py).
     """
 
     desc: ProgramDesc
@@ -55,10 +54,9 @@ class Context:
     objected: list[bool] = field(default_factory=list)
     fed: frozenset[int] = frozenset()
     target: Target = PLAIN
-    lengths: dict[int, tuple[Any, Ragged]] = field(default_factory=dict)
+    origins: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     unlike: bool = False
-    symbolic: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def nested(self) -> Context:
         """The same context within a loop or a branch."""

@@ -22,8 +22,10 @@ Slots = dict[str, Any]
 def with_origin(definition: OpDef, inputs: Slots, ctx: Context) -> Slots:
     """The inputs of an op; lengths with known sequences come with these."""
     slot = definition.traits.lengths
-    found = ctx.lengths.get(id(inputs.get(slot))) if slot is not None and ctx.lengths else None
-    return {**inputs, slot: Lengths(*found)} if slot is not None and found is not None else inputs
+    if slot is None or not ctx.origins:
+        return inputs
+    lengths, of = ctx.origins.get(id(inputs.get(slot)), (None, None))
+    return {**inputs, slot: Lengths(lengths, of)} if isinstance(of, Ragged) else inputs
 
 
 def follow(op: OpDesc, definition: OpDef, inputs: Slots, env: Env, ctx: Context) -> None:
@@ -31,14 +33,14 @@ def follow(op: OpDesc, definition: OpDef, inputs: Slots, env: Env, ctx: Context)
     what = definition.traits
     if what.lengths is not None and op.output(what.lengths):
         _remember(op.output(what.lengths)[0], inputs.get("X"), env, ctx)
-    elif what.carries is not None and ctx.lengths:
-        lengths, of = ctx.lengths.get(id(inputs.get(what.carries)), (None, None))
+    elif what.carries is not None and ctx.origins:
+        lengths, of = ctx.origins.get(id(inputs.get(what.carries)), (None, None))
         out = env.get(op.output("Out")[0])
-        if of is not None and hasattr(out, "size") and same_numbers(out, lengths):
+        if isinstance(of, Ragged) and hasattr(out, "size") and same_numbers(out, lengths):
             _remember(op.output("Out")[0], of, env, ctx)
 
 
 def _remember(name: str, of: Any, env: Env, ctx: Context) -> None:
     value = env.get(name)
     if value is not None and not isinstance(value, Ragged) and isinstance(of, Ragged):
-        ctx.lengths[id(value)] = value, of  # with the value, so that no other one gets its id
+        ctx.origins[id(value)] = value, of  # with the value, so that no other one gets its id

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..ir.desc import OpDesc
@@ -26,7 +27,7 @@ Rule = Callable[..., "np.ndarray | None"]
 def with_sizes(op: OpDesc, definition: OpDef, inputs: Slots, ctx: Context) -> Slots:
     """The inputs of an op; what decides its sizes is symbolic sizes, where they are known."""
     decides = definition.traits.sizes
-    if decides is None or not ctx.symbolic:
+    if decides is None or not ctx.origins:
         return inputs
     found = dict(inputs)
     for slot, i in decides.needed(op):
@@ -39,20 +40,20 @@ def with_sizes(op: OpDesc, definition: OpDef, inputs: Slots, ctx: Context) -> Sl
 
 
 def _instead(value: Any, ctx: Context) -> Any:
-    return ctx.symbolic.get(id(value), (None, value))[1]
+    sizes = ctx.origins.get(id(value), (None, None))[1]
+    return sizes if isinstance(sizes, np.ndarray) else value
 
 
 def keep_sizes(op: OpDesc, definition: OpDef, inputs: Slots, env: Env, ctx: Context) -> None:
     """Keep the sizes that an op has computed."""
-    if op.type != "shape" and not ctx.symbolic:
+    if op.type != "shape" and not ctx.origins:
         return
     name = next(op.writes, None)
     value = env.get(name) if name is not None else None
     sizes = _computed(op, definition, inputs, ctx)
-    if sizes is not None and getattr(value, "size", None) == sizes.size:
-        assert value is not None
+    if sizes is not None and isinstance(value, jax.core.Tracer) and value.size == sizes.size:
         # with the value, so that no other one gets its id
-        ctx.symbolic[id(value)] = value, sizes.reshape(value.shape)
+        ctx.origins[id(value)] = value, sizes.reshape(value.shape)
 
 
 def _computed(op: OpDesc, definition: OpDef, inputs: Slots, ctx: Context) -> np.ndarray | None:
@@ -68,15 +69,15 @@ def _computed(op: OpDesc, definition: OpDef, inputs: Slots, ctx: Context) -> np.
     given = [v for v in inputs.values() if v is not None]
     values = [v for each in given for v in (each if isinstance(each, list) else [each])]
     found = [_sizes(v, ctx) for v in values]
-    if any(f is None for f in found) or all(id(v) not in ctx.symbolic for v in values):
+    if any(f is None for f in found) or all(_instead(v, ctx) is v for v in values):
         return None
     return rule(definition.arguments(op.attrs), *found)
 
 
 def _sizes(value: Any, ctx: Context) -> np.ndarray | None:
     """The sizes that an array of integers holds, None if they are not known."""
-    if id(value) in ctx.symbolic:
-        return ctx.symbolic[id(value)][1]
+    if isinstance(sizes := _instead(value, ctx), np.ndarray) and sizes.dtype == object:
+        return sizes
     found = known(value)
     whole = found is not None and found.dtype.kind in "iu"
     return found.astype(object) if found is not None and whole else None

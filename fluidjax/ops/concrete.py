@@ -148,7 +148,7 @@ def is_size(n: Any) -> bool:
 
 def is_negative(size: Any) -> bool:
     """Whether a size is a number below 0. A symbolic one counts as a size, which is not."""
-    return is_number(size) and size < 0
+    return not export.is_symbolic_dim(size) and size < 0
 
 
 def _either(word: str, a: Any, b: Any) -> Any:

@@ -103,7 +103,7 @@ class RowBlocks:
         lead = _lead_rows(self.ops[at], env)
         if lead is None:
             return 0
-        inner = replace(ctx, pullbacks={}, lengths={}, objections=None)
+        inner = replace(ctx, pullbacks={}, origins={}, objections=None)
         group = self._group(at, lead, env, inner, run_one)
         if not group.ops:
             return 0
