@@ -43,6 +43,16 @@ def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], 
     loss) and then run with SIGINT held back. A call that creates variables is run with SIGINT held
     back too.
     """
+    while True:
+        try:
+            return _call(compiled, kind, scope, inputs, numpy)
+        except Overtaken:  # bound anew, it reads what the other thread wrote
+            continue
+
+
+def _call(
+    compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], numpy: bool
+) -> Any:
     with compiled.lock:
         buffers = compiled.bind(scope)
         made = compiled.executables.get(compiled.signature(kind, inputs[0]))
@@ -61,13 +71,22 @@ def call(compiled: Compiled, kind: Kind, scope: Scope, inputs: tuple[Any, ...], 
             _publish(buffers, scope, result, compiled)
             del buffers.cell[:-1]
     elif made.called and not compiled.plan.creates:
-        result = held(buffers.locks, lambda: donated(fn, buffers, inputs))
+        result = held(buffers.locks, lambda: _in_turn(fn, buffers, inputs))
     else:
         with uninterrupted():
-            result = held(buffers.locks, lambda: donated(fn, buffers, inputs))
+            result = held(buffers.locks, lambda: _in_turn(fn, buffers, inputs))
             _publish(buffers, scope, result, compiled)
     made.was_called()
     return result
+
+
+def _in_turn(fn: Any, buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
+    """`donated`, unless a step of another thread has donated what this one only reads since it was
+    bound.
+    """
+    if any(array.is_deleted() for array in buffers.constant):
+        raise Overtaken
+    return donated(fn, buffers, inputs)
 
 
 def again(
