@@ -20,7 +20,7 @@ from ..compiling.kind import Kind
 from ..feeds.fetching import refuse_lod
 from ..ops.threefry import KnownKey
 from ..partition.run import CutStep, store, with_lod
-from ..state.buffers import StateBuffers
+from ..state.buffers import StateBuffers, borrows
 from ..state.scope import Scope
 from ..state.turns import held
 from .building import build
@@ -71,20 +71,21 @@ def _call(
             _publish(buffers, scope, result, compiled)
             del buffers.cell[:-1]
     elif made.called and not compiled.plan.creates:
-        result = held(buffers.locks, lambda: _in_turn(fn, buffers, inputs))
+        result = held(buffers.locks, lambda: _in_turn(compiled, fn, buffers, inputs))
     else:
         with uninterrupted():
-            result = held(buffers.locks, lambda: _in_turn(fn, buffers, inputs))
+            result = held(buffers.locks, lambda: _in_turn(compiled, fn, buffers, inputs))
             _publish(buffers, scope, result, compiled)
     made.was_called()
     return result
 
 
-def _in_turn(fn: Any, buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
+def _in_turn(compiled: Compiled, fn: Any, buffers: StateBuffers, inputs: tuple[Any, ...]) -> Any:
     """`donated`, unless a step of another thread has donated what this one only reads since it was
     bound.
     """
-    if any(array.is_deleted() for array in buffers.constant):
+    overtaken = borrows(compiled.where) and not buffers.borrowed.stands()
+    if overtaken and any(array.is_deleted() for array in buffers.constant):
         raise Overtaken
     return donated(fn, buffers, inputs)
 

@@ -19,6 +19,7 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.core import AnalysisConfig, create_paddle_predictor
 from fluidjax.predictors.predictor import Predictor
+from fluidjax.runtime import calling
 from fluidjax.state.turns import NOBODY, Turn, looking, stepping
 
 from ..nets import fresh
@@ -353,6 +354,39 @@ def test_programs_that_share_some_of_their_state() -> None:
         )
     )
     assert [float(scope.get(n)[0]) for n in "abc"] == [50, 100, 100]
+
+
+def reader_and_writer() -> tuple[fluid.Program, fluid.Program, fluid.Scope]:
+    """c = a + 1, and a += 1; both are state."""
+    programs = fluid.Program(), fluid.Program()
+    for main, (read, written) in zip(programs, ("ac", "aa"), strict=True):
+        with fluid.program_guard(main, fluid.Program()):
+            made = {
+                n: layers.create_global_var([1], 0.0, "float32", persistable=True, name=n)
+                for n in dict.fromkeys((read, written))
+            }
+            layers.assign(made[read] + 1.0, made[written])
+    scope = fluid.Scope()
+    for name in "ac":
+        scope.var(name).set(np.zeros(1, np.float32))
+    return *programs, scope
+
+
+def test_what_a_step_reads_is_given_away_before_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer, scope = reader_and_writer()
+    exe, held = fluid.Executor(), calling.held
+    exe.run(writer, scope=scope)
+    between = [lambda: exe.run(writer, scope=scope)]
+
+    def overtaken(locks: Any, work: Callable[[], Any]) -> Any:
+        if between:
+            together(between.pop())
+        return held(locks, work)
+
+    monkeypatch.setattr(calling, "held", overtaken)
+    exe.run(reader, scope=scope)
+    assert not between
+    assert [float(scope.get(n)[0]) for n in "ac"] == [2, 3]
 
 
 def test_run_steps_and_runs_of_other_threads() -> None:
