@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import FeedError, FluidValueError
 from ..ir import dims
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
-from ..ops.concrete import OF_SIZES
 from ..ops.registry import lookup
+from ..ops.symbolic import OF_SIZES
 
 _KINDS = frozenset({"SIZE", "SIZES"})
 

@@ -8,20 +8,18 @@ only when the exported step runs. So the symbolic sizes are kept beside that arr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
 from ..ir.desc import OpDesc
-from ..ops.concrete import OF_SIZES, are_numbers, known
+from ..ops.concrete import are_numbers, known
 from ..ops.registry import OpDef
+from ..ops.symbolic import RULES, Rule, same
 from .env import Context, Env
 
 Slots = dict[str, Any]
-# Arrays of objects: numbers, and dimensions of jax.export.
-Rule = Callable[..., "np.ndarray | None"]
 
 
 def with_sizes(op: OpDesc, definition: OpDef, inputs: Slots, ctx: Context) -> Slots:
@@ -61,12 +59,11 @@ def _computed(op: OpDesc, definition: OpDef, inputs: Slots, ctx: Context) -> np.
         shape = getattr(inputs["Input"], "shape", ())
         return None if are_numbers(shape) else np.array(shape, object)
     carries = definition.traits.carries
-    if carries is not None:
-        return _sizes(inputs.get(carries), ctx)
-    rule = _RULES.get(op.type)
+    rule: Rule | None = RULES.get(op.type) if carries is None else same
     if rule is None:
         return None
-    given = [v for v in inputs.values() if v is not None]
+    slots = inputs if carries is None else (carries,)
+    given = [v for s in slots if (v := inputs.get(s)) is not None]
     values = [v for each in given for v in (each if isinstance(each, list) else [each])]
     found = [_sizes(v, ctx) for v in values]
     if any(f is None for f in found) or all(_instead(v, ctx) is v for v in values):
@@ -81,33 +78,3 @@ def _sizes(value: Any, ctx: Context) -> np.ndarray | None:
     found = known(value)
     whole = found is not None and found.dtype.kind in "iu"
     return found.astype(object) if found is not None and whole else None
-
-
-def _slice(attrs: Mapping[str, Any], x: np.ndarray) -> np.ndarray | None:
-    first = attrs["axes"] == (0,) and len(attrs["starts"]) == len(attrs["ends"]) == 1
-    return x[attrs["starts"][0] : attrs["ends"][0]] if first and x.ndim == 1 else None
-
-
-def _scale(attrs: Mapping[str, Any], x: np.ndarray) -> np.ndarray | None:
-    by, bias = attrs["scale"], attrs["bias"]
-    if by != int(by) or bias != int(bias):
-        return None
-    return x * int(by) + int(bias) if attrs["bias_after_scale"] else (x + int(bias)) * int(by)
-
-
-def _pairwise(function: Callable[[Any, Any], Any]) -> Rule:
-    each = np.frompyfunc(function, 2, 1)
-    return lambda attrs, x, y: np.asarray(each(x, y), object)
-
-
-_RULES: dict[str, Rule] = {
-    "slice": _slice,
-    "scale": _scale,
-    "cast": lambda attrs, x: x,
-    "concat": lambda attrs, *x: np.concatenate([np.atleast_1d(one) for one in x]),
-    "stack": lambda attrs, *x: np.stack(x),
-    "elementwise_add": _pairwise(lambda a, b: a + b),
-    "elementwise_sub": _pairwise(lambda a, b: a - b),
-    "elementwise_mul": _pairwise(lambda a, b: a * b),
-    **{f"elementwise_{name}": _pairwise(function) for name, function in OF_SIZES.items()},
-}

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import jax
@@ -20,7 +19,6 @@ import numpy as np
 from jax import export
 
 from ..errors import NotOneStep, ShapeError
-from ..ir import dims
 from .infer import Spec
 from .registry import Array
 
@@ -149,24 +147,6 @@ def is_size(n: Any) -> bool:
 def is_negative(size: Any) -> bool:
     """Whether a size is a number below 0. A symbolic one counts as a size, which is not."""
     return not export.is_symbolic_dim(size) and size < 0
-
-
-def _either(word: str, a: Any, b: Any) -> Any:
-    """max or min; for symbolic sizes, which do not compare, jax.export's."""
-    if are_numbers([a, b]):
-        return max(a, b) if word == "max" else min(a, b)
-    scope = next(n.scope for n in (a, b) if export.is_symbolic_dim(n))
-    return export.symbolic_shape(f"{word}({a}, {b})", scope=scope)[0]
-
-
-largest, smallest = partial(_either, "max"), partial(_either, "min")
-# The functions in texts of sizes (ir/dims.py), for numbers and symbolic sizes.
-OF_SIZES: dims.Functions = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "max": largest,
-    "min": smallest,
-}
 
 
 def new_shape(

@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
-from .concrete import is_number, largest
+from .concrete import is_number
 from .convolution import filter_gradient, input_gradient, output
 from .convolution_geometry import Geometry
 from .registry import Array, Ints, grad_of, op
+from .symbolic import largest
 from .target import PLAIN, Target
 from .traits import row_wise
 from .window import Pads, channel_last, from_one, paddings_of, spatial_axes, window_count

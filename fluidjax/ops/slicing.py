@@ -12,20 +12,12 @@ from jax import lax
 from ..errors import ShapeError, UnsupportedError
 from ..ir.desc import OpDesc
 from .checking import VALUE, Objection
-from .concrete import (
-    are_numbers,
-    integers,
-    is_negative,
-    is_number,
-    is_size,
-    largest,
-    scalars,
-    smallest,
-)
+from .concrete import are_numbers, integers, is_negative, is_number, is_size, scalars
 from .conditions import attribute, inner_axes
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, grad_of, op
+from .symbolic import largest, smallest
 from .traits import Attrs, mixes, row_wise, sizes_from
 
 _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"

@@ -14,8 +14,9 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
-from .concrete import are_numbers, is_number, largest, numbers_of
+from .concrete import are_numbers, is_number, numbers_of
 from .registry import Array
+from .symbolic import largest
 
 Pads = tuple[tuple[int, int], ...]
 
