@@ -15,7 +15,6 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
-from .base.dtypes import name_of, numpy_dtype
 from .base.flags import flag
 from .compiling.cache import CACHE
 from .compiling.compilations import Compilation
@@ -27,17 +26,15 @@ from .devices import forked
 from .devices.place import Place, as_place, starts
 from .devices.placement import OneDevice
 from .errors import (
-    ArgumentError,
     EnforceNotMet,
     FetchError,
     FluidTypeError,
-    FluidValueError,
     NotOneStep,
     UnsupportedError,
-    near,
 )
 from .feeds.feeding import explained
-from .feeds.fetching import as_numpy, refuse_lod, shown, to_numpy
+from .feeds.fetching import as_numpy, shown
+from .feeds.for_scripts import as_lodtensor, fetch_var
 from .feeds.stacking import each_step, stacked_feeds
 from .graph.feeds import fed_names, given_before
 from .graph.fetches import fetch_names, fetch_targets
@@ -47,7 +44,7 @@ from .ir.edit import OPTIMIZE, role, run_only
 from .loaders.ends import before_reading
 from .loaders.slots.executing import RunsDatasets
 from .loaders.slots.handler import FetchHandler as FetchHandler
-from .lod_tensor import LoDTensor, bare_feed
+from .lod_tensor import bare_feed
 from .lower.step import Step
 from .profiling.events import RECORDER, clock
 from .profiling.timed import timed, whole
@@ -696,27 +693,6 @@ class Executor(RunsDatasets):
         return fetched
 
 
-def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True) -> Any:
-    """The value of a variable in a scope (default: the global one), as a NumPy array or as a
-    tensor.
-
-    Raises ArgumentError for a name that is not a string, FluidValueError for a name that the scope
-    lacks, EnforceNotMet if a tensor with a LoD is requested as an array.
-    """
-    if not isinstance(name, str):
-        raise ArgumentError(f"_fetch_var takes a name, not {type(name).__name__}")
-    scope = chosen(scope)
-    var = scope.find_var(name)
-    if var is None:
-        raise FluidValueError(
-            f"the scope has no variable {name!r}{near(name, scope.local_var_names())}; persistable"
-            " ones stay after a run"
-        )
-    if return_numpy and var.lod:
-        raise refuse_lod(name)
-    return to_numpy(var.get_tensor()) if return_numpy else var.get_tensor()
-
-
 def _private_copy(value: Any) -> Any:
     """A copy of a fed array, which the caller cannot change."""
     return value.copy() if isinstance(value, np.ndarray) else value
@@ -740,19 +716,6 @@ def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[A
     return [shown(v, return_numpy) for v in fetched]
 
 
-def _as_lodtensor(data: Any, place: Any, dtype: Any = None) -> LoDTensor:
-    """A tensor of an array without sequences, or of a number of the dtype given.
-
-    Raises FluidTypeError for a list, and for a number without a dtype.
-    """
-    if isinstance(data, list) or (np.isscalar(data) and dtype is None):
-        raise FluidTypeError(
-            "_as_lodtensor takes an array, or a number and its dtype, not"
-            f" {data!r:.60}; create_lod_tensor makes tensors of lists"
-        )
-    tensor = LoDTensor()
-    tensor.set(np.array([data], numpy_dtype(name_of(dtype))) if np.isscalar(data) else data, place)
-    return tensor
-
+_as_lodtensor, _fetch_var = as_lodtensor, fetch_var  # as old scripts call them
 
 __all__ = ["Executor", "as_numpy"]

@@ -20,7 +20,7 @@ a variable too early.
 ``xla_cpu.policy.choose`` adapts two choices to the compiler: how ops are lowered (``Target``), and
 in what order and groups a step runs them (``Schedule``).
 
-Ragged and sparse values. rows.py and lengths.py handle padded rows, by the traits of each op;
+Ragged and sparse values. rows.py and origins.py handle padded rows, by the traits of each op;
 selected.py handles sparse gradients.
 
 Unknown values. sizes.py finds the values that decide shapes. An op that cannot be traced raises

@@ -6,7 +6,7 @@ values are a function of that number alone, constant on each interval between tw
 The values are therefore computed here for every interval, and the step looks up the interval.
 
 The intervals are numbered: below the first constant, at it, between it and the second, and so on;
-the last is nan. A condition is an int whose bit i is set if it is true in interval i.
+the last is nan. A comparison of the number with a constant is one of the intervals' numbers.
 """
 
 from __future__ import annotations
@@ -28,19 +28,23 @@ from ..ops.fill import scalar
 from ..ops.registry import lookup
 
 LEAST = 4  # least number of cases for a table
-MOST = 1 << 13  # largest number of constants, and of table elements for each of them
+MOST = 1 << 12  # largest number of constants, and of table elements for each of them
 _FIELDS = {
     "bool": "bool_values",
     "int32": "int32_values",
     "int64": "int64_values",
     "float32": "fp32_values",
 }
-# Comparison -> the same one with its sides exchanged.
-_TURNED = {
-    "less_than": "greater_than", "less_equal": "greater_equal", "greater_than": "less_than", "greater_equal": "less_equal",
-    "equal": "equal", "not_equal": "not_equal",
+# Comparison -> NumPy's, and the same one with its sides exchanged.
+_COMPARISONS: Mapping[str, tuple[Any, str]] = {
+    "less_than": (np.less, "greater_than"), "less_equal": (np.less_equal, "greater_equal"),
+    "greater_than": (np.greater, "less_than"), "greater_equal": (np.greater_equal, "less_equal"),
+    "equal": (np.equal, "equal"), "not_equal": (np.not_equal, "not_equal"),
 }  # fmt: skip
-_LOGIC = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
+_LOGIC: Mapping[str, Any] = {
+    "logical_and": np.logical_and, "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor, "logical_not": np.logical_not,
+}  # fmt: skip
 _APART = 1.0  # larger float32 numbers that differ do so by more than the tolerance of `equal`
 
 
@@ -120,15 +124,8 @@ class _Table:
 class _Search:
     def __init__(self, desc: ProgramDesc, ops: Sequence[OpDesc]) -> None:
         self.desc, self.ops, self.vars = desc, ops, desc.blocks[0].vars
-        blocks = [op.blocks for op in ops]
-        self.reads = [
-            walk.reads_with_subblocks(desc, op) if b else (*op.reads,)
-            for op, b in zip(ops, blocks, strict=True)
-        ]
-        self.writes = [
-            walk.writes_with_subblocks(desc, op) if b else (*op.writes,)
-            for op, b in zip(ops, blocks, strict=True)
-        ]
+        self.reads = [walk.reads_with_subblocks(desc, op) for op in ops]
+        self.writes = [walk.writes_with_subblocks(desc, op) for op in ops]
         self.writers = Counter(name for names in self.writes for name in names)
         self.first: dict[str, int] = {}  # where each name is first written
         for at, names in enumerate(self.writes):
@@ -169,24 +166,20 @@ class _Search:
 
     def table(self, chain: Chain) -> _Table | None:
         """The results of a chain of cases as a table; None if they cannot be one."""
-        numbers = dict[str, Condition]()
-        wanted = [condition for _, condition, _ in chain.cases]
-        while wanted:
-            name = wanted.pop()
-            if name not in numbers:
-                numbers[name] = self.conditions[name]
-                wanted += self.conditions[name].parts
-        bounds = np.unique([c.constant for c in numbers.values() if not c.parts])
+        needed = {name for _, name, _ in chain.cases}
+        for name, found in reversed(self.conditions.items()):
+            needed.update(found.parts if name in needed else ())
+        conditions = {n: c for n, c in self.conditions.items() if n in needed}
+        bounds = np.unique([c.constant for c in conditions.values() if not c.parts])
         if not 0 < len(bounds) <= MOST:
             return None
-        count = 2 * len(bounds) + 1 + (bounds.dtype.kind == "f")
-        holds = _Intervals(self.conditions, bounds, count)
+        holds, count = _intervals(conditions, bounds)
         table = _Table(bounds, {}, {})
         for out in chain.outs:
             rows, values = np.full(count, -1), list[np.ndarray]()
             for _, condition, case in chain.cases:
                 if out in case:
-                    rows[holds.indices(condition)] = len(values)
+                    rows[holds[condition]] = len(values)
                     values.append(case[out])
             if not self._fits(out, values, keeps=bool((rows < 0).any()), before=chain.cases[0][0]):
                 return None
@@ -225,7 +218,7 @@ class _Search:
         )
 
     def _condition(self, at: int, op: OpDesc) -> Condition | None:
-        if op.type not in _TURNED and op.type not in _LOGIC:
+        if op.type not in _COMPARISONS and op.type not in _LOGIC:
             return None
         names, outs = (*op.input("X"), *op.input("Y")), op.output("Out")
         if (
@@ -243,7 +236,7 @@ class _Search:
         if y in self.constants and x not in self.constants:
             return self._comparison(at, x, op.type, self.constants[y])
         if x in self.constants and y not in self.constants:
-            return self._comparison(at, y, _TURNED[op.type], self.constants[x])
+            return self._comparison(at, y, _COMPARISONS[op.type][1], self.constants[x])
         return None
 
     def _comparison(
@@ -324,46 +317,23 @@ def _is_number(var: VarDesc) -> bool:
     return plain and var.shape is not None and all(n == 1 for n in var.shape)
 
 
-class _Intervals:
-    """The intervals in which conditions are true."""
-
-    def __init__(self, conditions: Mapping[str, Condition], bounds: np.ndarray, count: int) -> None:
-        self.conditions, self.bounds, self.count = conditions, bounds, count
-        self.found: dict[str, int] = {}
-
-    def indices(self, name: str) -> np.ndarray:
-        bits = self.of(name).to_bytes(self.count // 8 + 1, "little")
-        return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little"))
-
-    def of(self, name: str) -> int:
-        """A condition as bits. A chain of a thousand conditions does not recurse a thousand calls
-        deep.
-        """
-        stack = [name]
-        while stack:
-            condition = self.conditions[stack[-1]]
-            missing = [part for part in condition.parts if part not in self.found]
-            if missing:
-                stack += missing
-            else:
-                self.found[stack.pop()] = self._one(condition)
-        return self.found[name]
-
-    def _one(self, condition: Condition) -> int:
-        all_ = (1 << self.count) - 1
-        parts = [self.found[part] for part in condition.parts]
-        if condition.kind == "logical_not":
-            return all_ ^ parts[0]
+def _intervals(
+    conditions: Mapping[str, Condition], bounds: np.ndarray
+) -> tuple[dict[str, np.ndarray], int]:
+    """For each condition whether it is true in each interval, and the number of intervals. The
+    conditions follow their parts.
+    """
+    numbers = np.arange(2.0 * len(bounds) + 1)
+    if bounds.dtype.kind == "f":
+        numbers = np.append(numbers, np.nan)
+    found: dict[str, np.ndarray] = {}
+    for name, condition in conditions.items():
         if condition.parts:
-            a, b = parts
-            return {"logical_and": a & b, "logical_or": a | b, "logical_xor": a ^ b}[condition.kind]
-        at = 2 * int(np.searchsorted(self.bounds, condition.constant)) + 1
-        below, here = (1 << at) - 1, 1 << at
-        ordered = (1 << (2 * len(self.bounds) + 1)) - 1  # all but nan
-        return {
-            "less_than": below, "less_equal": below | here, "equal": here, "not_equal": all_ ^ here,
-            "greater_than": ordered ^ below ^ here, "greater_equal": ordered ^ below,
-        }[condition.kind]  # fmt: skip
+            found[name] = _LOGIC[condition.kind](*(found[part] for part in condition.parts))
+        else:
+            at = 2 * np.searchsorted(bounds, condition.constant) + 1
+            found[name] = _COMPARISONS[condition.kind][0](numbers, at)
+    return found, len(numbers)
 
 
 def _written(

@@ -35,11 +35,9 @@ class Context:
     replicated values. sizes: which values decide sizes. in_loop: whether the op is in the block of
     a loop. objections: the possible errors in the step's word (checks.py); None: no word is kept.
     objected: whether there are any. fed: uids of ops whose integers are checked as feeds, or need
-    no check. target: how ops are lowered. origins: by
-    the id of a value, the value and the sequences whose lengths it is (lengths.py), or the symbolic
-    sizes that it holds (symbolic.py). before: values with the shapes before a reshape in place, for
-    gradient ops (in_place.py). unlike: whether a feed's dtype or shape differs from the declared
-    one (unlike.py).
+    no check. target: how ops are lowered. origins: by the id of a value, the value and its origin
+    (origins.py). before: values with the shapes before a reshape in place, for gradient ops
+    (in_place.py). unlike: whether a feed's dtype or shape differs from the declared one (unlike.py).
     """
 
     desc: ProgramDesc

@@ -161,7 +161,7 @@ class Place:
                 yield from ((op.uid, whose),) if whose else ()
 
     def _whose(self, name: str, at: int) -> str:
-        """The sequences whose lengths a name holds; "" if unknown (lengths.py)."""
+        """The sequences whose lengths a name holds; "" if unknown (origins.py)."""
         while isinstance(source := self.source(name, at), tuple) and source[0] is self:
             at, var = source[1], self.desc.find_var(name)
             op = self.ops[at]

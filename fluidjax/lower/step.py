@@ -51,17 +51,16 @@ from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .in_place import as_before, note_reshaped
-from .lengths import follow, with_origin
 from .mapped import add_up, as_varying
 from .open import closed as closed_desc
 from .open import is_open, open_sizes
 from .order import by_use
+from .origins import keep_origin, with_origins
 from .pairing import pair_gradients
 from .recomputed import Tie, on_host, ties
 from .rows import as_rows, is_ragged, treat, whole_rows
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
-from .symbolic import keep_sizes, with_sizes
 from .unlike import are_unlike, fits_within, look
 
 
@@ -512,7 +511,7 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
     given = read_slots(op, definition, env)
-    inputs: dict[str, Any] = with_sizes(op, definition, with_origin(definition, given, ctx), ctx)
+    inputs = with_origins(op, definition, given, ctx)
     if ctx.before and definition.forward is not None:
         inputs = as_before(op, inputs, ctx.before)
     summed = definition.forward is not None and is_mapped()
@@ -529,8 +528,7 @@ def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) 
         add_up(op, env, ctx)
     if definition.forward is not None:
         note_reshaped(op, env, ctx.before)
-    follow(op, definition, inputs, env, ctx)
-    keep_sizes(op, definition, given, env, ctx)
+    keep_origin(op, definition, given, env, ctx)
 
 
 def _computed(

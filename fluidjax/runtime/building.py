@@ -75,9 +75,6 @@ def compile_lowered(lowered: Any) -> None:
 @contextlib.contextmanager
 def tracing(device: Any) -> Iterator[None]:
     """The context in which steps are traced and run. device: the default one; None: JAX's."""
-    with jax.enable_x64(True):
-        if device is None:
-            yield
-        else:
-            with jax.default_device(device):
-                yield
+    chosen = contextlib.nullcontext() if device is None else jax.default_device(device)
+    with jax.enable_x64(True), chosen:
+        yield

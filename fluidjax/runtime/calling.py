@@ -63,7 +63,7 @@ def _call(
             _refuse_lod_of(made.ragged)
         fn = made.use()
     if not compiled.plan.donates(kind):
-        result = undonated(partial(_ended, fn) if compiled.plan.may_raise else fn, buffers, inputs)
+        result = undonated(partial(ended, fn) if compiled.plan.may_raise else fn, buffers, inputs)
         if kind.checked:
             compiled.executables.finite[kind].refuse(result[4])
         if not compiled.plan.reads_only:
@@ -141,10 +141,6 @@ def undonated(run: Callable[..., Any], buffers: StateBuffers, inputs: tuple[Any,
     return run(mutable, buffers.copied(), *inputs)
 
 
-def _ended(fn: Any, *args: Any) -> Any:
-    return ended(fn, args)
-
-
 def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
     """Run a startup program op by op and store the variables that it creates; returns the
     fetches.
@@ -174,7 +170,7 @@ def run_cut(
     with compiled.lock:
         state = compiled.apart(scope)
         given = with_lod(compiled.step, scope, state)
-        changed, fetched = ended(cutting.run, (given, feed, random))
+        changed, fetched = ended(cutting.run, given, feed, random)
     if numpy:
         _refuse_lod_of(compiled.with_lod(fetched))
     store(scope, changed)

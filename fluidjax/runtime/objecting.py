@@ -8,6 +8,7 @@ XLA fuses the selection with the update.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import jax
@@ -29,9 +30,7 @@ def agreed(word: Any, axis: str | None = None) -> Any:
     ]
     if not words:
         return None
-    found = words[0]
-    for other in words[1:]:
-        found = first(found, other)
+    found = reduce(first, words)
     if axis is None:
         return found
     number = jax.lax.pmax(found[0], axis)

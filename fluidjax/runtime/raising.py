@@ -33,7 +33,7 @@ class _NotTwice(logging.Filter):
 logging.getLogger("jax._src.callback").addFilter(_NotTwice())
 
 
-def ended(fn: Any, args: tuple[Any, ...]) -> Any:
+def ended(fn: Any, *args: Any) -> Any:
     """The results of a step that calls Python, waited for. Raises what the function raised, with
     its own traceback.
     """
