@@ -275,21 +275,20 @@ def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) 
     A target stands for its first writer that is not an optimize op. Earlier ops that write needed
     variables are kept too, except optimize ops (a parameter that is read after its update needs
     none). The slice stops at `feeds`. Sub-blocks stay whole with the op that owns them; unused
-    variables are removed.
+    variables are removed. Unlike in Fluid, a loop that updates a fed variable stays.
 
     Raises FluidValueError for a target that no op writes and that is not fed.
     """
     given = set(feeds)
     wanted = {_writer(desc, name) for name in targets if name not in given}
-    needed: set[str] = set()
+    needed = given.intersection(targets)
     kept: set[int] = set()
     for at in reversed(range(len(desc.blocks[0].ops))):
         op = desc.blocks[0].ops[at]
-        if at in wanted or (
-            not role(op) & OPTIMIZE and not needed.isdisjoint(walk.writes_with_subblocks(desc, op))
-        ):
+        reads = set(walk.reads_with_subblocks(desc, op))
+        if at in wanted or (not role(op) & OPTIMIZE and needed & _changes(desc, op, given - reads)):
             kept.add(at)
-            needed.update(n for n in walk.reads_with_subblocks(desc, op) if n not in given)
+            needed |= reads
     sliced = replace_ops(desc, 0, (op for at, op in enumerate(desc.blocks[0].ops) if at in kept))
     return drop_dead_vars(drop_dead_blocks(sliced), keep_persistable=False, keep_data=False)
 
@@ -304,16 +303,24 @@ def run_only(
     variables stay.
     """
     given, needed = set(feeds), set(targets)
-    needed -= given
     kept = []
     for op in reversed(desc.blocks[0].ops):
-        writes = needed.intersection(walk.writes_with_subblocks(desc, op))
+        reads = set(walk.reads_with_subblocks(desc, op))
+        writes = needed & _changes(desc, op, given - reads)
         if role(op) & OPTIMIZE:
             writes = {n for n in writes if (var := desc.find_var(n)) is None or not var.persistable}
         if op.uid in updates or writes:
             kept.append(op)
-            needed.update(n for n in walk.reads_with_subblocks(desc, op) if n not in given)
+            needed |= reads
     return drop_dead_blocks(replace_ops(desc, 0, reversed(kept)))
+
+
+def _changes(desc: ProgramDesc, op: OpDesc, given: Collection[str]) -> set[str]:
+    """What an op writes, but for variables in whose place a feed stands.
+
+    given: the feeds that it does not read. One that it reads as well it updates, as a loop does.
+    """
+    return {n for n in walk.writes_with_subblocks(desc, op) if n not in given}
 
 
 def _writer(desc: ProgramDesc, name: str) -> int:

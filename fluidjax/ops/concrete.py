@@ -92,6 +92,14 @@ def numbers_of(sizes: Sequence[Any]) -> Any:
     return np if are_numbers(sizes) else jnp
 
 
+def index_type(sizes: Sequence[Any]) -> type[np.integer]:
+    """The type of indices into dimensions of these sizes: int32, which costs half, if it surely
+    holds them.
+    """
+    small = are_numbers(sizes) and max(sizes, default=0) < 2**31
+    return np.int32 if small else np.int64
+
+
 def known(value: Any) -> np.ndarray | None:
     """The value as a NumPy array, or None if it is only known when the step runs."""
     if isinstance(value, jax.Array) and not hasattr(value, "is_ready"):

@@ -19,7 +19,9 @@ from .concrete import (
     concrete,
     integers,
     is_negative,
+    is_number,
     known,
+    numbers_of,
     refuse_huge,
     shape_spec,
 )
@@ -259,15 +261,16 @@ def linspace(Start: Array, Stop: Array, Num: Array, *, dtype: int = -1):
 
 
 def _spaced(Start: Array, Stop: Array, Num: Array) -> Array:
-    count = int(concrete(Num, "linspace", "Num").reshape(-1)[0])
-    if count < 1:
+    count = integers("linspace", "Num", Num, None, ())[0]
+    if is_number(count) and count < 1:
         raise ShapeError(f"linspace needs at least one number, Num is {count}")
     refuse_huge("linspace", [count], Start.dtype)
     start, stop = Start.reshape(-1)[:1], Stop.reshape(-1)[:1]
     if count == 1:
         return start
-    step = (stop - start) / np.asarray(count - 1, Start.dtype)
-    index = np.arange(count, dtype=Start.dtype)
+    xp = numbers_of([count])
+    step = (stop - start) / xp.asarray(count - 1, Start.dtype)
+    index = xp.arange(count, dtype=Start.dtype)
     # the first one also where the step overflows
     return jnp.where(index == 0, start, start + step * index)
 

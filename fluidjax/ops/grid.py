@@ -12,35 +12,37 @@ import numpy as np
 
 from ..errors import FluidValueError, ShapeError
 from .broadcast import same_rows
-from .concrete import are_numbers, integers, refuse_huge
+from .concrete import are_numbers, integers, numbers_of, refuse_huge
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
 from .traits import mixes, row_wise, sizes_from
 
 
-def _spaced(count: int, dtype: Any, align_corners: bool) -> np.ndarray:
+def _spaced(count: int, dtype: Any, align_corners: bool) -> Array:
     """`count` numbers from -1 to 1 as in 1.8.5 (nan for a single one); without align_corners, the
     middles of `count` equal parts.
     """
-    kind = np.dtype(dtype).type
+    xp, kind = numbers_of([count]), np.dtype(dtype).type
+    gaps, cells = (xp.asarray(n, dtype) for n in (count - 1, count))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = kind(-1) + np.arange(count, dtype=dtype) * (kind(2) / kind(count - 1))
-        return ends if align_corners else ends * (kind(count - 1) / kind(count))
+        ends = kind(-1) + xp.arange(count, dtype=dtype) * (kind(2) / gaps)
+        return ends if align_corners else ends * (gaps / cells)
 
 
-def _places(op: str, shape: Any, dtype: Any, align_corners: bool) -> np.ndarray:
+def _places(op: str, shape: Any, dtype: Any, align_corners: bool) -> Array:
     """(x, y, 1) of every pixel, [H * W, 3]."""
-    if len(shape) != 4 or min(shape[2:]) < 1:
+    if len(shape) != 4 or (are_numbers(shape[2:]) and min(shape[2:]) < 1):
         raise ShapeError(
             f"op '{op}' makes places for images [N, C, H, W] of at least one pixel, not"
             f" {list(shape)}"
         )
     height, width = shape[2:]
     refuse_huge(op, (*shape[:1], height, width, 2), dtype)
-    y, x = np.meshgrid(
+    xp = numbers_of([height, width])
+    y, x = xp.meshgrid(
         _spaced(height, dtype, align_corners), _spaced(width, dtype, align_corners), indexing="ij"
     )
-    return np.stack([x, y, np.ones_like(x)], -1).reshape(-1, 3)
+    return xp.stack([x, y, xp.ones_like(x)], -1).reshape(-1, 3)
 
 
 def _grid_spec(

@@ -20,7 +20,7 @@ from ..ir.desc import OpDesc
 from . import loops
 from .bounds import candidates, gathered, places, size_of
 from .broadcast import same_rows, same_shape
-from .concrete import concrete, integers
+from .concrete import are_numbers, concrete, index_type, integers
 from .conditions import absent, both, inner_axis, rank_from, unset
 from .infer import Spec
 from .ragged import Ragged, rows_of
@@ -33,7 +33,7 @@ _TRUST = "promise_in_bounds"
 
 def narrow(ids: Array, dims: Sequence[int]) -> Array:
     """int64 indices as int32 if the indexed dims allow it, which halves the index arithmetic."""
-    return ids.astype(np.int32) if ids.dtype == np.int64 and max(dims, default=0) < 2**31 else ids
+    return ids.astype(index_type(dims)) if ids.dtype == np.int64 else ids
 
 
 def take(X: Array, index: Array) -> Array:
@@ -296,7 +296,7 @@ def _arg(
     if not -X.ndim <= axis < X.ndim:
         raise ShapeError(f"axis {axis} is not one of the dimensions of {list(X.shape)}")
     axis %= X.ndim
-    found = pick(X, axis, np.int32 if X.shape[axis] < 2**31 else np.int64).astype(wanted)
+    found = pick(X, axis, index_type(X.shape[axis : axis + 1])).astype(wanted)
     return jnp.expand_dims(found, axis) if keepdims else found
 
 
@@ -334,9 +334,7 @@ def argsort(X: Array, *, axis: int = -1, descending: bool = False):
     """Out = X sorted along `axis`, Indices (int64) where its elements were; equals keep their
     order.
     """
-    order = lax.broadcasted_iota(
-        np.int32 if X.shape[axis] < 2**31 else np.int64, X.shape, axis % X.ndim
-    )
+    order = lax.broadcasted_iota(index_type([X.shape[axis]]), X.shape, axis % X.ndim)
     key, order = lax.sort(
         [jnp.asarray(_opposite(X) if descending else X), order], dimension=axis, num_keys=1
     )
@@ -425,8 +423,8 @@ def _known_length(op: OpDesc, slot: str, at: int) -> bool:
 def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out_dtype: int):
     """Y[..., j] = 1 where j < X[...], else 0, for j < maxlen; the largest X if maxlen is negative."""
     if MaxLenTensor is not None:
-        maxlen = int(concrete(MaxLenTensor, "sequence_mask", "MaxLenTensor").reshape(-1)[0])
-        if maxlen < 1:
+        maxlen = integers("sequence_mask", "MaxLenTensor", MaxLenTensor, None, ())[0]
+        if are_numbers([maxlen]) and maxlen < 1:
             raise ShapeError(f"sequence_mask takes a MaxLenTensor above 0, not {maxlen}")
     elif maxlen < 0:
         maxlen = int(concrete(X, "sequence_mask", "X").max())

@@ -22,6 +22,7 @@ from ..errors import ShapeError
 from .concrete import are_numbers, concrete, integers, numbers_of, refuse_huge
 from .infer import Spec
 from .registry import Array, Floats, op
+from .symbolic import take
 from .traits import row_wise, sizes_from
 
 Taps = list[tuple[Array, Array]]  # (input index, weight) of each output position; one pair per tap
@@ -120,7 +121,7 @@ def _resize_axis(x: Any, axis: int, taps: Taps) -> jax.Array:
         taken = (
             x
             if fixed and (len(index) == size and (index == np.arange(size)).all())
-            else jnp.take(x, index, axis=axis)
+            else take(x, index, axis)
         )
         shape = [1] * x.ndim
         shape[axis] = out
@@ -149,7 +150,7 @@ def _resize_integers(x: Any, axes: Sequence[int], taps: Sequence[Taps]) -> jax.A
     for chosen in orders:
         term = x
         for axis, (index, _) in zip(axes, chosen, strict=True):
-            term = jnp.take(term, index, axis=axis)
+            term = take(term, index, axis)
         term = term.astype(jnp.float64)
         for axis, (_, weight) in zip(axes, chosen, strict=True):
             shape = [1] * x.ndim

@@ -12,6 +12,7 @@ from jax import lax
 from ..errors import ShapeError
 from .conditions import either_inner_axes, inner_axes
 from .registry import Array, Int64, Ints, Longs, grad_of, op
+from .symbolic import largest
 from .traits import mixes, row_wise
 from .window import from_one, window_count
 
@@ -177,19 +178,22 @@ def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilat
     n, c = X.shape[:2]
     (kh, kw), (sh, sw), (dh, dw) = kernel_sizes, strides, dilations
     up, left, down, right = paddings
-    X = lax.pad(X, np.zeros((), X.dtype), [(0, 0, 0), (0, 0, 0), (up, down, 0), (left, right, 0)])
-    high, wide = dh * (kh - 1) + 1, dw * (kw - 1) + 1
-    rows, columns = window_count(X.shape[2], high, sh), window_count(X.shape[3], wide, sw)
-    if rows <= 0 or columns <= 0:
-        raise ShapeError(
-            f"unfold: a window of {list(kernel_sizes)} does not fit in the padded {list(X.shape)}"
-        )
-    # a window beyond the end reads zeros there
-    more = max(high - X.shape[2], 0), max(wide - X.shape[3], 0)
-    if any(more):
-        X = lax.pad(
-            X, np.zeros((), X.dtype), [(0, 0, 0), (0, 0, 0), (0, more[0], 0), (0, more[1], 0)]
-        )
+    borders, edges, counts = ((up, down), (left, right)), [(0, 0, 0), (0, 0, 0)], []
+    for size, border, k, d, s in zip(
+        X.shape[2:], borders, kernel_sizes, dilations, strides, strict=True
+    ):
+        reach = d * (k - 1) + 1
+        count = window_count(size + sum(border), reach, s)
+        if count == 0:
+            raise ShapeError(
+                f"unfold: a window of {list(kernel_sizes)} does not fit in {list(X.shape)}, padded by"
+                f" {list(paddings)}"
+            )
+        counts.append(largest(count, 1))  # an open size has room for one
+        # up to the end of the last window, which reads zeros beyond the image
+        edges.append((border[0], (counts[-1] - 1) * s + reach - border[0] - size, 0))
+    rows, columns = counts
+    X = lax.pad(X, np.zeros((), X.dtype), edges)
     taps = [
         lax.slice(
             X,

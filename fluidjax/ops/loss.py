@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import ShapeError
 from .bounds import classes
 from .broadcast import same_shape
+from .concrete import numbers_of
 from .conditions import absent, attribute, both, inner_axis, unset
 from .infer import Spec
 from .math import fits
@@ -168,7 +169,11 @@ def cross_entropy2(X: Array, Label: Array, *, ignore_index: int = -100) -> Any:
     match = _pick(X, label, -1, ignore_index)
     kept = label != ignore_index
     loss, match = (jnp.where(kept, v, 0).astype(X.dtype) for v in (-_tolerable_log(match), match))
-    return loss.reshape(_rows_shape(X, Label)), np.zeros((*X.shape, 0), X.dtype), match
+    return (
+        loss.reshape(_rows_shape(X, Label)),
+        numbers_of(X.shape).zeros((*X.shape, 0), X.dtype),
+        match,
+    )
 
 
 @grad_of(

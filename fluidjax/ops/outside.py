@@ -27,11 +27,12 @@ def outside(
     if not rows.size:
         return
     # known values are not computed by the step
-    found = None if isinstance(value, Ragged) else known(rows)
+    found = known(rows) if are_numbers([high]) and not isinstance(value, Ragged) else None
     xp: Any = jnp if found is None or unless is not None else np
     # not NumPy, which a traced value cannot index
     rows = jnp.asarray(rows) if found is None else found
-    bad: Any = rows >= high if low is None else (rows < low) | (rows >= high)
+    end = xp.asarray(high)  # an open size too
+    bad: Any = rows >= end if low is None else (rows < low) | (rows >= end)
     bad = bad if also is None else bad & (rows != also)
     if isinstance(value, Ragged) and value.padded:
         bad = bad & value.kept().reshape(-1, *(1,) * (rows.ndim - 1))

@@ -17,7 +17,7 @@ from .conditions import attribute, inner_axes
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, grad_of, op
-from .symbolic import largest, smallest
+from .symbolic import largest, smallest, take
 from .traits import Attrs, mixes, row_wise, sizes_from
 
 _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
@@ -57,7 +57,9 @@ def bounds(size: int, start: int, end: int) -> tuple[int, int]:
     whole = not is_number(size) and is_number(end) and end >= TO_THE_END
     end_at = largest(end + size if is_negative(end) else end, 0)
     last = size if whole else smallest(end_at, size)
-    if are_numbers([first, last]) and last <= first:
+    if not are_numbers([first, last]):
+        return smallest(first, last), last  # nothing, if the dim is too small for it
+    if last <= first:
         raise ShapeError(f"slice [{start}:{end}] of a dim of size {size} holds nothing")
     return first, last
 
@@ -241,13 +243,17 @@ def strided_slice(
     by = integers("strided_slice", "StridesTensor", StridesTensor, StridesTensorList, strides)
     low, high, step, flipped = [0] * Input.ndim, list(Input.shape), [1] * Input.ndim, []
     for axis, a, b, s in zip(axes, first, last, by, strict=True):
-        if s > 0 and not are_numbers([Input.shape[axis], a, b]):
-            (low[axis], high[axis]), step[axis] = bounds(Input.shape[axis], a, b), s
-            continue
-        low[axis], count = steps(Input.shape[axis], a, _end(axis, a, b, decrease_axis), s)
-        high[axis], step[axis] = low[axis] + (count - 1) * abs(s) + 1, abs(s)
+        size, b, step[axis] = Input.shape[axis], _end(axis, a, b, decrease_axis), abs(s)
         if s < 0:
             flipped.append(axis)
+        if are_numbers([size, a, b]):
+            low[axis], count = steps(size, a, b, s)
+            high[axis] = low[axis] + (count - 1) * abs(s) + 1
+        elif s > 0:
+            low[axis], high[axis] = bounds(size, a, b)
+        else:
+            above = (0 if b == -1 else b + 1), (TO_THE_END if a == -1 else a + 1)
+            low[axis], high[axis] = bounds(size, *above)
     X = lax.slice(Input, low, high, step)
     X = lax.rev(X, flipped) if flipped else X
     return X.reshape(_without(X.shape, decrease_axis)) if decrease_axis else X
@@ -436,7 +442,18 @@ def pad2d(
     border = [(0, 0), *image, (0, 0)] if data_format == "NHWC" else [(0, 0), (0, 0), *image]
     if mode == "constant":
         return lax.pad(X, np.asarray(pad_value, X.dtype), [(a, b, 0) for a, b in border])
+    if mode == "reflect" and not are_numbers(X.shape):
+        for axis, (a, b) in enumerate(border):
+            X = _reflected(X, axis, a, b) if a or b else X
+        return X
     return jnp.pad(X, border, mode=mode)
+
+
+def _reflected(x: Array, axis: int, before: int, after: int) -> Array:
+    """x with an axis of any length reflected at its ends."""
+    last = x.shape[axis] - 1
+    at = jnp.abs(jnp.arange(last + 1 + before + after) - before)
+    return take(x, last - jnp.abs(last - at), axis)
 
 
 @op(

@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jax import export
+from jax import export, lax
 
 from ..ir import dims
-from .concrete import are_numbers
+from .concrete import are_numbers, index_type, is_number
 
 # From attributes and arrays of sizes (dtype object) to an array of sizes; None: it has none.
 Rule = Callable[..., "np.ndarray | None"]
@@ -34,6 +36,18 @@ OF_SIZES: dims.Functions = {
     "max": largest,
     "min": smallest,
 }
+
+
+def take(x: Any, index: Any, axis: int) -> jax.Array:
+    """jnp.take along an axis of any length; an index beyond it takes its end."""
+    size = x.shape[axis]
+    index = index.astype(index_type([size])) if is_number(size) else index
+    missing = largest(1 - size, 0)
+    if not is_number(missing):  # JAX takes nothing of an axis that may be empty, so it gets a zero
+        x = lax.pad(
+            x, jnp.zeros((), x.dtype), [(0, missing if a == axis else 0, 0) for a in range(x.ndim)]
+        )
+    return jnp.take(x, index, axis=axis, mode="clip")
 
 
 def same(attrs: Mapping[str, Any], x: np.ndarray) -> np.ndarray:

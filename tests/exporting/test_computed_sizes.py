@@ -75,6 +75,39 @@ CASES: dict[str, tuple[Build, Callable[[np.ndarray], Any]]] = {
     "the last": (lambda x: x[:, -1], lambda x: x[:, -1]),
     "the one before": (lambda x: x[:, -2], lambda x: x[:, -2]),
     "every second": (lambda x: x[:, ::2], lambda x: x[:, ::2]),
+    "backwards": (lambda x: x[:, ::-1], lambda x: x[:, ::-1]),
+    "backwards but for the last": (lambda x: x[:, -2::-1], lambda x: x[:, -2::-1]),
+    "backwards to the second": (lambda x: x[:, :0:-1], lambda x: x[:, :0:-1]),
+    "two at most, backwards": (
+        lambda x: L.strided_slice(x, [1], [1], [-100], [-1]), lambda x: x[:, 1::-1],
+    ),
+    "two at most of the end": (lambda x: L.slice(x, [1], [-2], [1000]), lambda x: x[:, -2:]),
+    "turned round": (lambda x: L.reverse(x, [0, 1]), lambda x: x[::-1, ::-1]),
+    "entries by number": (
+        lambda x: L.gather(x, L.fill_constant([2], "int32", 0)), lambda x: x[[0, 0]],
+    ),
+    "entries by place": (
+        lambda x: L.gather_nd(x, L.fill_constant([3, 2], "int64", 0)), lambda x: x[[0, 0, 0], 0],
+    ),
+    "in order": (lambda x: L.argsort(x, 1)[1], lambda x: x.argsort(1, kind="stable")),
+    "the greatest": (lambda x: L.argmax(x, 1), lambda x: x.argmax(1)),
+    "a mask": (
+        lambda x: L.sequence_mask(
+            L.fill_constant_batch_size_like(x, [-1], "int64", 2), size(x, 1), "float32"
+        ),
+        lambda x: np.broadcast_to(np.arange(x.shape[1]) < 2, x.shape[:2]).astype("float32"),
+    ),
+    "numbers that end": (
+        lambda x: L.linspace(1.0, L.cast(size(x, 1) * 2 + 1, "float32"), size(x, 1) + 1, "float32"),
+        lambda x: np.arange(1, x.shape[1] * 2 + 2, 2, "float32"),
+    ),
+    "a loop that changes its feed": (
+        lambda x: L.while_loop(
+            lambda i, v: L.less_than(i, size(v, 1)), lambda i, v: [i + 1, v * 2],
+            [L.fill_constant([1], "int32", 0), x],
+        )[1] + 0.0,
+        lambda x: x * 2 ** x.shape[1],
+    ),
     "sizes as values": (
         lambda x: L.cast(L.shape(x) * 3 + 1, "float32"),
         lambda x: np.array(x.shape, "float32") * 3 + 1,
@@ -84,6 +117,15 @@ CASES: dict[str, tuple[Build, Callable[[np.ndarray], Any]]] = {
         lambda x: x * (2 if x.shape[1] < 4 else 3),
     ),
 }  # fmt: skip
+
+
+def half(x: Any) -> Any:
+    return L.pool2d(x, 2, "max", 2)
+
+
+def pyramid(x: Any) -> Any:
+    """A map, and what is left of it at half the size."""
+    return x + L.resize_bilinear(half(x), L.shape(x)[2:])
 
 
 # each a program of images [b, 3, h, w]
@@ -96,6 +138,33 @@ IMAGES: dict[str, Build] = {
     "tiles that reach out": lambda x: L.pool2d(x, 3, "max", 2, ceil_mode=True),
     "averages": lambda x: L.pool2d(x, 3, "avg", 1),
     "groups": lambda x: L.group_norm(L.conv2d(x, 4, 1), 2),
+    "a border of what is inside": lambda x: L.pad2d(x, [3, 2, 0, 4], "reflect"),
+    "a border of the edge": lambda x: L.pad2d(x, [3, 2, 0, 4], "edge"),
+    "windows": lambda x: L.unfold(x, [3, 2], 2, 1),
+    "windows with gaps": lambda x: L.unfold(x, 3, 1, [2, 0, 1, 1], 2),
+    "half as large as it was": lambda x: L.resize_bilinear(x, L.shape(half(x))[2:]),
+    "larger by what is lost": lambda x: L.concat([x, L.resize_nearest(half(x), L.shape(x)[2:])], 1),
+    "a pyramid": lambda x: pyramid(half(L.conv2d(x, 3, 3, stride=2))),
+    "sorted rows": lambda x: L.argsort(x, 2, descending=True)[0],
+    "losses of pixels": lambda x: L.cross_entropy(
+        L.softmax(L.transpose(x, [0, 2, 3, 1])), L.unsqueeze(L.argmax(x, 1), [3])
+    ),
+    "places": lambda x: L.affine_grid(
+        L.reshape(L.fill_constant_batch_size_like(x, [-1, 6], "float32", 0.3), [-1, 2, 3]),
+        L.shape(x),
+    ),
+    "boxes of priors": lambda x: L.prior_box(half(x), x, [4.0], [8.0], [2.0])[0],
+    "dense boxes": lambda x: L.density_prior_box(
+        half(x), x, densities=[2], fixed_sizes=[4.0], fixed_ratios=[1.0, 2.0]
+    )[0],
+    "detections": lambda x: L.yolo_box(
+        L.conv2d(x, 14, 1),
+        L.fill_constant_batch_size_like(x, [-1, 2], "int32", 64),
+        [10, 13, 16, 30],
+        2,
+        0.01,
+        8,
+    )[0],
     "twice as large": lambda x: L.resize_bilinear(x, [size(x, 2) * 2, size(x, 3) * 2]),
 }
 

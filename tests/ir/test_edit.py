@@ -186,3 +186,25 @@ def test_role_names_are_names_or_nothing() -> None:
     named = ("w", "w@GRAD")
     for value, names in ((named, named), (5, ()), ("w", ()), ((1, 2), ()), ((), ())):
         assert edit.role_names(replace(op, attrs=op.attrs.set(op_role_var=value))) == names
+
+
+def test_a_loop_that_updates_a_feed_is_kept() -> None:
+    """By both ways to prune; an op in whose place the feed stands is left out."""
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("x", [2])
+        before = fluid.layers.scale(x, 2.0)
+        i, n = (fluid.layers.fill_constant([1], "int32", v) for v in (0, 3))
+        _, after = fluid.layers.while_loop(
+            lambda i, v: fluid.layers.less_than(i, n), lambda i, v: [i + 1, v + 1.0], [i, before]
+        )
+        out = fluid.layers.scale(after, 1.0)
+    fed = {before.name}
+    for target in (out.name, after.name):
+        for pruned in (
+            edit.prune(main.desc, [target], fed),
+            edit.run_only(main.desc, [target], (), fed),
+        ):
+            kinds = [op.type for op in pruned.blocks[0].ops]
+            assert "while" in kinds
+            assert kinds.count("scale") == (target == out.name)

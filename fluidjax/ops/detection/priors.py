@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import FluidValueError, ShapeError
+from ..concrete import numbers_of
 from ..infer import Spec
 from ..registry import Array, Floats, Ints, op
 from ..traits import mixes
@@ -60,7 +61,7 @@ def _halves(
 
 
 def _centres(count: int, offset: float, step: float, dtype: Any) -> Any:
-    return (jnp.arange(count, dtype=dtype) + np.asarray(offset, dtype)) * np.asarray(step, dtype)
+    return (jnp.arange(count, dtype=dtype) + np.asarray(offset, dtype)) * jnp.asarray(step, dtype)
 
 
 def _steps(
@@ -84,7 +85,9 @@ def _boxes(centre_y: Any, centre_x: Any, halves: np.ndarray) -> Any:
 
 
 def _relative(boxes: Any, image: tuple[int, int]) -> Any:
-    return boxes / np.array([image[1], image[0]] * 2, boxes.dtype)
+    xp = numbers_of(image)
+    high, wide = (xp.asarray(n, boxes.dtype) for n in image)
+    return boxes / xp.stack([wide, high, wide, high])
 
 
 def _variances(variances: Sequence[float], shape: Sequence[int], dtype: Any) -> Any:
@@ -189,8 +192,10 @@ def density_prior_box(
     """
     feature, image = _sizes("density_prior_box", Input=Input, Image=Image)
     steps = _steps(feature, image, step_h, step_w)
-    step = int(np.asarray(sum(steps), Input.dtype) * 0.5)
-    shifts, halves = [], []
+    xp = numbers_of((*feature, *image))
+    step = xp.floor(xp.asarray(sum(steps), Input.dtype) * 0.5)
+    shifts: list[Any] = []
+    halves = []
     for size, density in zip(fixed_sizes, densities, strict=True):
         shift = step // density
         at = [n * shift - step / 2 + shift / 2 for n in range(density)]
@@ -199,8 +204,8 @@ def density_prior_box(
             halves += [(size * float(ratio) / 2, size / float(ratio) / 2)] * density**2
     y, x = (_centres(feature[a], offset, steps[a], Input.dtype) for a in (0, 1))
     places = _boxes(y, x, np.zeros((len(halves), 2)))
-    move, half = (np.array(v, Input.dtype).reshape(-1, 2) for v in (shifts, halves))
-    edges = places + np.concatenate([move - half, move + half], 1)
+    move, half = (xp.asarray(v, Input.dtype).reshape(-1, 2) for v in (shifts, halves))
+    edges = places + xp.concatenate([move - half, move + half], 1)
     boxes = _relative(edges, image)
     boxes = jnp.concatenate([jnp.maximum(boxes[..., :2], 0), jnp.minimum(boxes[..., 2:], 1)], -1)
     boxes = jnp.clip(boxes, 0, 1) if clip else boxes

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import FluidValueError, ShapeError
+from ..concrete import numbers_of
 from ..infer import Spec
 from ..later import UNSAID
 from ..registry import Array, Ints, op
@@ -81,7 +82,8 @@ def yolo_box(
     moved = jax.nn.sigmoid(cells[:, :, :2]) * np.asarray(scale_x_y, X.dtype) + np.asarray(
         -0.5 * (scale_x_y - 1), X.dtype
     )
-    sides = np.array([high if iou_aware is UNSAID else wide, high], X.dtype).reshape(2, 1, 1)
+    xp, sizes = numbers_of([high, wide]), (high if iou_aware is UNSAID else wide, high)
+    sides = xp.stack([xp.asarray(n, X.dtype) for n in sizes]).reshape(2, 1, 1)
     centre = (jnp.stack([column, row]) + moved) * size / sides
     anchor = np.array(anchors, X.dtype).reshape(1, count, 2, 1, 1)
     extent = jnp.exp(cells[:, :, 2:4]) * anchor * size / (downsample_ratio * sides)
