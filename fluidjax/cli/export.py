@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from ..errors import FluidValueError
+from ..ir.dims import bare
 from . import terminal
 
 
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=n,3,32,32",
-        help="the sizes of an input: a number fixes an open size, a word names it",
+        help="the sizes of an input: a number fixes an open size, a word names it, h>=32 bounds it",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -59,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sizes(text: str) -> tuple[str, tuple[int | str, ...]]:
-    name, _, sizes = text.rpartition("=")
+    name, _, sizes = text.partition("=")
     words = [w.strip() for w in sizes.split(",")]
-    if not name or not all(w.isidentifier() or w.isdigit() for w in words):
-        raise FluidValueError(f"--shape {text!r} should look like image=n,3,640,640")
+    if not name or not all(bare(w).isidentifier() or w.isdigit() for w in words):
+        raise FluidValueError(f"--shape {text!r} should look like image=n,3,640,h>=32")
     return name, tuple(int(w) if w.isdigit() else w for w in words)

@@ -49,7 +49,8 @@ def export(
     format: None to use the file's suffix: ``.onnx``, ``.hlo`` for StableHLO, ``.txt`` for text. A
     name with another suffix needs a format.
 
-    shapes: for inputs, a size for each axis: a number fixes an open size, a text names it. An input
+    shapes: for inputs, a size for each axis: a number fixes an open size, a text names it, and may
+    say what it is at least (``h>=32``), which some ops must know. An input
     with shapes is one array, even if the program declares lengths for it.
 
     format "onnx": opset 17 to 21, with the variables' names, open sizes as declared, and float32

@@ -116,7 +116,7 @@ def taken_whole(op: Op, slot: str, texts: Sequence[int | str]) -> list[bool]:
     x, var = op[slot], op.found(op.desc.input(slot)[0])
     own = var.dims if var is not None and var.dims else ("",) * x.rank
     return [
-        str(n) == str(m) or (isinstance(n, str) and n == text)
+        str(n) == str(m) or (isinstance(n, str) and n == dims.bare(text))
         for n, m, text in zip(texts, x.sizes, own, strict=True)
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,10 +16,12 @@ import numpy as np
 from ..base.dtypes import numpy_dtype
 from ..errors import FeedError, FluidValueError, ParseError, UnsupportedError, near
 from ..ir.desc import FrozenMap, VarDesc
+from ..ir.dims import bare, bounded
 from ..lower.step import Step
 from ..saved.arrays import read_arrays
 from ..saved.files import Pieces, read_file, write_files
 from ..saved.vars import files_of
+from ..tracing.dynamic import scope_of, text_of
 from .report import ExportError, ExportReport, Lack
 from .subject import Shapes, Subject, checked_sizes
 
@@ -123,7 +125,9 @@ def to_stablehlo(
     made, kept = found.exported, found.kept
     with jax.enable_x64(True):
         code = bytes(made.serialize())
-    inputs = [tensor_metadata(n, t) for n, t in zip(subject.feeds, found.inputs, strict=True)]
+    inputs = [
+        tensor_metadata(n, t, text_of) for n, t in zip(subject.feeds, found.inputs, strict=True)
+    ]
     outputs = [tensor_metadata(n, t) for n, t in zip(subject.fetches, made.out_avals, strict=True)]
     beside = {
         "format": "fluidjax stablehlo",
@@ -159,7 +163,11 @@ def _lacking(
 ) -> ExportError:
     said = " ".join(str(error).split())[:300]
     is_open = any(not isinstance(n, int) for shape in sizes.values() for n in shape)
-    remedy = "fix the open sizes: shapes={...}" if is_open else ""
+    remedy = (
+        "fix the open sizes by shapes={...}, or say what they are at least, as 'h>=32' does"
+        if is_open
+        else ""
+    )
     lack = Lack("the program", 1, f"it cannot be traced so: {said}", remedy)
     return ExportError(ExportReport(report.path, report.format, lacks=(lack,)))
 
@@ -175,18 +183,18 @@ def _sizes(subject: Subject, shapes: Shapes) -> dict[str, list[int | str]]:
 
 
 def _types(subject: Subject, sizes: Mapping[str, Sequence[int | str]]) -> list[Any]:
-    scope = jax.export.SymbolicScope()
+    scope = scope_of(n for each in sizes.values() for n in each if isinstance(n, str))
     found = []
     for name in subject.feeds:
-        text = ", ".join(str(n) for n in sizes[name])
+        text = ", ".join(bare(str(n)) for n in sizes[name])
         shape = jax.export.symbolic_shape(f"({text},)" if text else "()", scope=scope)
         found.append(jax.ShapeDtypeStruct(shape, numpy_dtype(subject.var(name).dtype or "float32")))
     return found
 
 
-def tensor_metadata(name: str, aval: Any) -> dict[str, Any]:
-    """Name, dtype and sizes of an input or an output."""
-    shape = [n if isinstance(n, int) else str(n) for n in aval.shape]
+def tensor_metadata(name: str, aval: Any, text: Callable[[Any], str] = str) -> dict[str, Any]:
+    """Name, dtype and sizes of an input or an output. text: of an open size."""
+    shape = [n if isinstance(n, int) else text(n) for n in aval.shape]
     return {"name": name, "dtype": str(aval.dtype), "shape": shape}
 
 
@@ -226,7 +234,7 @@ class Loaded:
         for each in self.inputs:
             value = np.asarray(feed[each["name"]])
             fits = len(value.shape) == len(each["shape"]) and all(
-                isinstance(n, str) or n == m
+                bounded(n)[1] <= m if isinstance(n, str) else n == m
                 for n, m in zip(each["shape"], value.shape, strict=True)
             )
             if str(value.dtype) != each["dtype"] or not fits:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..base.dtypes import numpy_dtype
 from ..errors import FluidValueError
 from ..ir.desc import FrozenMap, ProgramDesc, VarDesc
+from ..ir.dims import bare
 from ..ops.registry import REGISTRY
 from ..ops.traits import Sequences
 from .onnx_file import LARGE, OPSETS, checked, model_of, onnx, write
@@ -81,10 +82,10 @@ def _input(
         return
     given = exporter.given(name, dtype, tuple(n if isinstance(n, int) else -1 for n in sizes))
     exporter.graph.names.open_axes += [
-        (text, given, i) for i, text in enumerate(var.dims or ()) if text
+        (bare(text), given, i) for i, text in enumerate(var.dims or ()) if text
     ]
     open_sizes[name] = {
-        i: n or ("batch" if i == 0 and alone else f"{name}.{i}")
+        i: bare(n) or ("batch" if i == 0 and alone else f"{name}.{i}")
         for i, n in enumerate(sizes)
         if isinstance(n, str)
     }

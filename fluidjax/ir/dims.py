@@ -1,4 +1,5 @@
-"""Sizes that a program leaves open, as texts: ``b``, ``2*b + 1``, ``floordiv(h, 2)``.
+"""Sizes that a program leaves open, as texts: ``b``, ``2*b + 1``, ``floordiv(h, 2)``, and of a feed
+``t>=4``, a size that is at least 4.
 
 A variable whose shape has -1 may give that size a name in `VarDesc.dims`; attributes that hold
 sizes use the same names. Feeds give the names their values (:func:`bound`), and :func:`value`
@@ -31,17 +32,32 @@ Functions = Mapping[str, Callable[[Any, Any], Any]]
 
 def symbols(text: str) -> frozenset[str]:
     """The names in a size. Raises FluidValueError for text that is not a size."""
-    return _parsed(text)[1]
+    return _parsed(bare(text))[1]
+
+
+def bounded(text: str) -> tuple[str, int]:
+    """A size without its bound, and the bound, 0 if there is none. Raises FluidValueError for a
+    bound that is not a number.
+    """
+    size, sign, low = (part.strip() for part in text.partition(">="))
+    if sign and not low.isdecimal():
+        raise FluidValueError(f"{text!r} is not a size: after >= stands a number, not {low!r}")
+    return size, int(low or 0)
+
+
+def bare(text: str) -> str:
+    """A size without its bound."""
+    return bounded(text)[0]
 
 
 def value(text: str, known: Mapping[str, Any], functions: Functions = _FUNCTIONS) -> Any:
-    """The value of a size, given the values of the names. Raises FluidValueError for a name without
-    a value.
+    """The value of a size, given the values of the names, whatever its bound. Raises
+    FluidValueError for a name without a value.
 
     functions: replacements for ``floordiv``, ``mod``, ``max`` and ``min``, for values that are not
     ints.
     """
-    tree, names = _parsed(text)
+    tree, names = _parsed(bare(text))
     for name in sorted(names - known.keys()):
         raise FluidValueError(f"the size {text!r} needs {name!r}, which no feed gives")
     return _computed(tree, known, functions)
@@ -52,7 +68,7 @@ def bound(
 ) -> dict[str, Any]:
     """The values of all names, from triples of (owner, text of a size, actual size).
 
-    Raises FluidValueError if two of them contradict each other.
+    Raises FluidValueError if two of them contradict each other, and for a size below its bound.
     """
     known: dict[str, Any] = {}
     left = sorted(sizes, key=lambda each: (len(each[1]), each[1]))
@@ -64,6 +80,8 @@ def bound(
             if found is not None:
                 known[name] = found
     for whose, text, size in left:
+        if (low := bounded(text)[1]) and size < low:
+            raise FluidValueError(f"{whose} has the size {size}, and the program needs {text}")
         if symbols(text) <= known.keys() and (expected := value(text, known, functions)) != size:
             names = ", ".join(f"{n} = {known[n]}" for n in sorted(symbols(text)))
             raise FluidValueError(
@@ -77,7 +95,7 @@ def _solved(text: str, name: str, size: Any, known: Mapping[str, Any], functions
     """The value of the one unknown name in a size that is linear in it; None if the size is not
     linear.
     """
-    if text == name:
+    if bare(text) == name:
         return size
     found = line(text, name, known, functions)
     return None if found is None else (size - found[0]) // found[1]

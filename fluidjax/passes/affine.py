@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.desc import OpDesc
+from ..ir.dims import bare
 from ..ops.statistics import fixed_statistics
 from .base import Params, value_of
 from .match import Link, Refused, Values
@@ -237,7 +238,7 @@ def _sizes(values: Values, op: OpDesc, names: Sequence[str]) -> list[int | str]:
     if var is None or var.shape is None:
         raise Refused(f"the shapes of op '{op.type}' are not known")
     dims = var.dims or ("",) * len(var.shape)
-    return [n if n >= 0 else name for n, name in zip(var.shape, dims, strict=True)]
+    return [n if n >= 0 else bare(name) for n, name in zip(var.shape, dims, strict=True)]
 
 
 def _step(sizes: Sequence[int | str], axis: int) -> tuple[int, list[str]]:

@@ -64,8 +64,9 @@ def trace(
     dynamic: sizes that the program leaves open, by the name of an argument or of one of its leaves:
     ``{"x": ("b", None)}`` calls the first size of x b, ``{"batch": ("b",)}`` the first size of
     every leaf of batch. Sizes of one name are equal; expressions are allowed, as in jax.export
-    (``2*b``). The program then runs at any such sizes, and prints them: ``f32[b, 16]``. Arguments
-    may also have symbolic dimensions of jax.export. All other sizes are fixed to the traced ones.
+    (``2*b``), and so is a bound (``t>=4``), below which feeds are refused. The program then runs at
+    any such sizes, and prints them: ``f32[b, 16]``. Arguments may also have symbolic dimensions of
+    jax.export. All other sizes are fixed to the traced ones.
 
     Raises TraceError for a leaf that is not an array, for a primitive that programs do not support,
     and if results are ambiguous; an exception of the function itself is passed on with a note.

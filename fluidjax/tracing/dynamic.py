@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 from jax import export
 
 from ..errors import TraceError, near
+from ..ir.dims import bare, bounded
 
 Dynamic = Mapping[str, Sequence[str | int | None]]
 
@@ -30,7 +32,11 @@ def opened(
                 f"dynamic names {word!r}, which is neither an argument nor a leaf of"
                 f" one{near(word, known)}; they are {', '.join(sorted(known)[:20])}"
             )
-    scope = export.SymbolicScope()
+    texts = [text for sizes in dynamic.values() for text in sizes or () if isinstance(text, str)]
+    try:
+        scope = scope_of(texts)
+    except Exception as error:  # JAX's have no common class
+        raise TraceError(f"dynamic gives bounds that are none: {error}") from None
     found = []
     for label, value, each in zip(labels, values, names, strict=True):
         leaves, tree = jax.tree.flatten(value)
@@ -57,7 +63,9 @@ def _leaf(name: str, leaf: Any, sizes: Sequence[str | int | None] | None, scope:
         )
     if not any(isinstance(n, str) for n in sizes):
         return leaf
-    parts = [n if isinstance(n, str) else str(old) for n, old in zip(sizes, shape, strict=False)]
+    parts = [
+        bare(n) if isinstance(n, str) else str(old) for n, old in zip(sizes, shape, strict=False)
+    ]
     text = ", ".join([*parts, *map(str, shape[len(sizes) :])])
     try:
         # JAX's current setting decides the dtype of NumPy's 64-bit values
@@ -68,3 +76,24 @@ def _leaf(name: str, leaf: Any, sizes: Sequence[str | int | None] | None, scope:
             f"dynamic gives {name!r} the shape ({text}), and JAX says:"
             f" {next(iter(str(error).splitlines()), '')}"
         ) from None
+
+
+def scope_of(texts: Iterable[str]) -> export.SymbolicScope:
+    """A scope of open sizes in which these are at least what their bounds say (``t>=4``)."""
+    bounds = [f"{size} >= {low}" for size, low in map(bounded, texts) if low]
+    return export.SymbolicScope(list(dict.fromkeys(bounds)))
+
+
+def text_of(size: Any) -> str:
+    """The text of an open size, with its bound if its scope says more than that names are from 1."""
+    low = _least(size)
+    return f"{size}>={low}" if low > _least(export.symbolic_shape(str(size))[0]) else str(size)
+
+
+def _least(size: Any) -> int:
+    """The greatest number that a size surely reaches, 0 if none."""
+    low = 0
+    for step in (2**k for k in reversed(range(32))):
+        with suppress(jax.errors.InconclusiveDimensionOperation):
+            low += step if size >= low + step else 0
+    return low

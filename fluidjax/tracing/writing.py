@@ -18,6 +18,7 @@ from ..graph.program import Program
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.verify import verify
 from ..ops.registry import lookup
+from .dynamic import text_of
 from .names import Names, given_name
 from .reading import BACKWARD, OPTIMIZE, Atom, Block, Reader, is_differentiated
 from .states import Part
@@ -99,12 +100,13 @@ def _key(reader: Reader, name: str, aval: Any) -> str:
 
 
 def _declare(reader: Reader, name: str, aval: Any, persists: bool, is_parameter: bool) -> None:
-    if not persists:
-        reader.declare(
-            reader.blocks[0], name, aval, is_data=True, need_check_feed=True, stop_gradient=True
-        )
-        return
     block = reader.blocks[0]
+    if not persists:
+        reader.declare(block, name, aval, is_data=True, need_check_feed=True, stop_gradient=True)
+        sizes = zip(block.vars[name].dims, aval.shape, strict=False)
+        dims = tuple(text and text_of(size) for text, size in sizes)
+        block.vars[name] = replace(block.vars[name], dims=dims)
+        return
     reader.declare(block, name, aval, persistable=True)
     var = block.vars[name]
     block.vars[name] = replace(var, is_parameter=is_parameter and not var.stop_gradient)

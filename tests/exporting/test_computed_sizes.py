@@ -209,3 +209,17 @@ def test_one_export_serves_images_of_every_size(name: str, tmp_path: Path) -> No
 def test_a_size_from_data_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"'reshape2'.* makes a size of its input ShapeTensor"):
         exported(lambda x: L.reshape(x, [L.cast(L.reduce_max(x), "int32"), -1]), tmp_path, "b", 4)
+
+
+def test_a_size_that_is_at_least_a_number(tmp_path: Path) -> None:
+    def greatest(x: Any) -> Any:
+        return L.topk(L.transpose(x, [0, 2, 1]), 3)[0]
+
+    with pytest.raises(ExportError, match=r"'t' >= '3' is inconclusive.*as 'h>=32' does"):
+        exported(greatest, tmp_path, "b", "t", 4)
+    _, again = exported(greatest, tmp_path, "b", "t>=3", 4)
+    for length in (3, 5):
+        x = np.random.RandomState(length).standard_normal((2, length, 4)).astype("float32")
+        np.testing.assert_array_equal(again(x), -np.sort(-x.swapaxes(1, 2))[..., :3])
+    with pytest.raises(fluid.FluidError, match=r"float32\[b, t>=3, 4\]"):
+        again(np.zeros((2, 2, 4), "float32"))

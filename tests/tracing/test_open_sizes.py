@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import export
+from jax import export, lax
 
 import fluidjax as fluid
 from fluidjax.errors import FeedError, TraceError, VerifyError
@@ -21,6 +22,7 @@ from fluidjax.ir.text import to_text
 from fluidjax.ir.verify import verify
 from fluidjax.ops.registry import lookup
 from fluidjax.passes import lifetimes
+from fluidjax.passes import run as run_passes
 
 from ..passes.test_raise_to_fluid import MODELS as RAISED
 from .functions import CASES, normal
@@ -208,6 +210,58 @@ def test_what_is_no_size_is_refused() -> None:
         fluid.FluidError, match=r"'new_sizes' .*open size, which Paddle does not support"
     ):
         traced.main.serialize_to_string()
+
+
+def test_a_size_that_is_at_least_a_number(tmp_path: Path) -> None:
+    """In the program's text, in what it is fed, raised, and exported; said by `dynamic`, or by the
+    constraints of jax.export.
+    """
+
+    def ends(p: Any, x: Any) -> Any:
+        return (x[:, -3:] * p["w"]).sum(1), lax.slice_in_dim(x, 2, 4, axis=1)
+
+    params, x = {"w": normal(4)}, normal(2, 6, 4)
+    with pytest.raises(Exception, match="inconclusive"):
+        fluid.trace(ends, params, x, state={"p": None}, dynamic={"x": ("b", "t")})
+    traced = fluid.trace(ends, params, x, state={"p": None}, dynamic={"x": ("b", "t>=4")})
+    scope = export.SymbolicScope(["t >= 4"])
+    given = jax.ShapeDtypeStruct(export.symbolic_shape("b, t, 4", scope=scope), x.dtype)
+    same = fluid.trace(ends, params, given, state={"p": None})
+    assert str(same) == str(traced) and 'x: f32[b, "t>=4", 4]' in str(traced)
+    assert parse(to_text(traced.main.desc)) == traced.main.desc
+    result = run_passes("raise_to_fluid,dce", traced.main.desc, traced.state, keep=traced.fetches)
+    assert not [op for op in result.desc.blocks[0].ops if op.type.startswith("jax.")]
+    raised = fluid.step_fn(Program.from_desc(result.desc), list(traced.fetches))
+    fluid.export(traced, tmp_path / "m.hlo", platforms=["cpu"])
+    loaded = fluid.load_exported(tmp_path / "m.hlo")
+    for rows, length in ((1, 4), (3, 9)):
+        fed = normal(rows, length, 4)
+        wanted = ends(params, fed)
+        for found in (
+            traced.step()(params, fed),
+            raised({**traced.state, **result.params}, {"x": fed})[1],
+            list(loaded({"x": np.asarray(fed)}).values()),
+        ):
+            for a, b in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-6)
+    with pytest.raises(
+        FeedError, match=r"axis 1 of 'x' has the size 3, and the program needs t>=4"
+    ):
+        traced.step()(params, normal(2, 3, 4))
+    with pytest.raises(FeedError, match=r"float32\[2, 3, 4\]; it takes x float32\[b, t>=4, 4\]"):
+        loaded({"x": np.asarray(normal(2, 3, 4))})
+    for wrong in ("t>=u", "t>=", "t>=4>=2", "1>=t"):
+        with pytest.raises(TraceError, match=r"not a size|are none|and JAX says"):
+            fluid.trace(ends, params, x, state={"p": None}, dynamic={"x": ("b", wrong)})
+
+
+def test_a_bound_of_another_size_bounds_its_name(tmp_path: Path) -> None:
+    traced = fluid.trace(lambda x: x[:, 4:], normal(2, 8), dynamic={"x": ("b", "2*t>=6")})
+    assert '"2*t>=6"' in str(traced)
+    x = normal(1, 6)
+    np.testing.assert_array_equal(traced.step()(x), x[:, 4:])
+    with pytest.raises(FeedError, match="the size 4, and the program needs"):
+        traced.step()(normal(1, 4))
 
 
 def test_sizes_are_solved_for_their_names() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ...ir import edit
 from ...ir.desc import BlockDesc, BlockRef, FrozenMap, VarDesc
+from ...ir.dims import bare
 from ..match import Refused
 from .place import Place
 from .rules import single
@@ -78,7 +79,7 @@ def _recurrent(
         every = kept(end, source.fresh(f"{out}.all"))
         outputs.append(every)
         own, steps = source.vars[out], place.var(rows[0])
-        length = (steps.dims or ("",))[0]
+        length = bare((steps.dims or ("",))[0])
         dims = (length, *(own.dims or ("",) * len(own.shape or ()))) if length or own.dims else ()
         place.made[every] = replace(
             own, name=every, shape=((steps.shape or (0,))[0], *(own.shape or ())), dims=dims

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...base.dtypes import enum_of
 from ...ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...ir.dims import bare
 from ...lower.open import open_attrs
 from ...lower.step import Step
 from ...ops.build import OpBuilder
@@ -148,7 +149,8 @@ class Place:
     def dims(self, name: str) -> tuple[Any, ...]:
         """The shape, with names for open sizes."""
         var = self.var(name)
-        return tuple(d or n for n, d in zip(var.shape or (), var.dims or ("",) * 99, strict=False))
+        texts = map(bare, var.dims or ("",) * 99)
+        return tuple(d or n for n, d in zip(var.shape or (), texts, strict=False))
 
     def maker(self, name: str, *kinds: str) -> OpDesc:
         """The op of one of these types that computes a value, through ops that pass it on. Raises
@@ -313,7 +315,7 @@ class Place:
         text.
         """
         return [
-            (name, axis, text)
+            (name, axis, bare(text))
             for name in self.source.given
             for axis, text in enumerate(self.source.vars[name].dims)
             if text

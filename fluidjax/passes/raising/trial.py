@@ -208,8 +208,11 @@ def _shaped(
 
 def _sizes(texts: Iterable[str]) -> dict[str, int]:
     """A size for every name in these texts; equal names get equal sizes."""
-    words = {w for text in texts for w in dims.symbols(text)}
-    return {w: 2 + zlib.crc32(w.encode()) % 3 for w in words}
+    least: dict[str, int] = {}
+    for text in texts:
+        for word in dims.symbols(text):
+            least[word] = max(least.get(word, 0), dims.bounded(text)[1])
+    return {w: low + 2 + zlib.crc32(w.encode()) % 3 for w, low in least.items()}
 
 
 def _difference(a: np.ndarray, b: np.ndarray) -> float:
