@@ -20,7 +20,6 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -50,6 +49,7 @@ if jaxlib.__version__.startswith("0.10."):
         "XLA_FLAGS", " ".join(f"--{name}={little}" for name, (little, _) in EFFORT.items())
     )
 ORDINARY = {name: ordinary for name, (_, ordinary) in EFFORT.items()}
+SPREAD = 4  # parameters of a test that the second environment runs
 WORTH_KEEPING = 0.04  # seconds: what is compiled sooner is not looked up sooner
 _jit = jax.jit
 
@@ -78,7 +78,7 @@ ANY_SPEED = settings(
 )
 settings.register_profile("fixed", ANY_SPEED, derandomize=True, max_examples=40)
 settings.register_profile("search", ANY_SPEED, derandomize=False, max_examples=400)
-settings.register_profile("few", ANY_SPEED, derandomize=True, max_examples=15)
+settings.register_profile("few", ANY_SPEED, derandomize=True, max_examples=6)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 # Hypothesis also draws constants from the source of whatever has been imported so far: that depends
@@ -113,19 +113,25 @@ def pytest_unconfigure() -> None:
         os._exit(0)
 
 
-_collected: Counter[str] = Counter()
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test marked first(n), the parameters behind the first n are slow: the quick suites and
-    the second environment leave them out.
+    the second environment leave them out. Of the others, the second environment runs SPREAD, or as
+    many as a mark spread(n) says: from the first to the last, equally far apart.
     """
-    mark = item.get_closest_marker("first")
-    if mark is not None:
-        test = item.nodeid.partition("[")[0]
-        _collected[test] += 1
-        if _collected[test] > mark.args[0]:
-            item.add_marker(pytest.mark.slow)
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for same in tests.values():
+        first, spread = map(same[0].get_closest_marker, ("first", "spread"))
+        quick = len(same) if first is None else min(first.args[0], len(same))
+        wanted = SPREAD if spread is None else spread.args[0]
+        kept = {i * (quick - 1) // max(wanted - 1, 1) for i in range(wanted)}
+        for at, item in enumerate(same):
+            if at >= quick:
+                item.add_marker(pytest.mark.slow)
+            elif at not in kept and not hasattr(getattr(item, "module", None), "LEADS"):
+                item.add_marker(pytest.mark.once)
 
 
 @pytest.hookimpl(wrapper=True)
