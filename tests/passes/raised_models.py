@@ -159,10 +159,12 @@ class VGG(nn.Module):
 
 
 class ConvNeXt(nn.Module):
+    blocks: int = 2
+
     @nn.compact
     def __call__(self, x: Any) -> Any:
         x = nn.LayerNorm(epsilon=1e-6)(nn.Conv(8, (4, 4), (4, 4), "VALID")(x))
-        for _ in range(2):
+        for _ in range(self.blocks):
             y = nn.Conv(8, (7, 7), feature_group_count=8)(x)
             y = nn.Dense(8)(nn.gelu(nn.Dense(32)(nn.LayerNorm(epsilon=1e-6)(y)), approximate=False))
             x = x + y * self.param(f"scale_{_}", nn.initializers.constant(1e-1), (8,))
@@ -191,13 +193,15 @@ class Generator(nn.Module):
 
 
 class ViT(nn.Module):
+    blocks: int = 2
+
     @nn.compact
     def __call__(self, x: Any) -> Any:
         x = nn.Conv(16, (4, 4), (4, 4), "VALID")(x).reshape(x.shape[0], -1, 16)
         first = self.param("cls", nn.initializers.normal(0.02), (1, 1, 16))
         x = jnp.concatenate([jnp.tile(first, (x.shape[0], 1, 1)), x], 1)
         x = x + self.param("position", nn.initializers.normal(0.02), (1, x.shape[1], 16))
-        for _ in range(2):
+        for _ in range(self.blocks):
             y = nn.LayerNorm()(x)
             x = x + nn.MultiHeadDotProductAttention(2)(y)
             x = x + nn.Dense(16)(nn.gelu(nn.Dense(32)(nn.LayerNorm()(x))))
@@ -242,10 +246,12 @@ class Llama(nn.Module):
 
 
 class Mixer(nn.Module):
+    blocks: int = 2
+
     @nn.compact
     def __call__(self, x: Any) -> Any:
         x = nn.Conv(12, (4, 4), (4, 4), "VALID")(x).reshape(x.shape[0], -1, 12)
-        for _ in range(2):
+        for _ in range(self.blocks):
             y = nn.LayerNorm()(x).swapaxes(1, 2)
             x = x + nn.Dense(16)(nn.gelu(nn.Dense(8)(y))).swapaxes(1, 2)
             x = x + nn.Dense(12)(nn.gelu(nn.Dense(24)(nn.LayerNorm()(x))))
