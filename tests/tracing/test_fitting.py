@@ -17,6 +17,8 @@ import fluidjax as fluid
 from fluidjax.errors import FluidTypeError, FluidValueError
 from fluidjax.xla_cpu.options import MEMORY_OPTIMIZED
 
+from ..weights import weights
+
 X, Y = jax.random.normal(jax.random.key(0), (256, 32)), jnp.arange(256) % 10
 
 
@@ -24,7 +26,7 @@ class Deep(nn.Module):
     @nn.compact
     def __call__(self, x: Any) -> Any:
         x = nn.Dense(32)(x)
-        for _ in range(8):
+        for _ in range(4):
             x = x + nn.Dense(32)(nn.gelu(nn.Dense(64)(nn.LayerNorm()(x))))
         return nn.Dense(10)(x)
 
@@ -44,7 +46,7 @@ def train(params: Any, opt_state: Any, x: Any, y: Any) -> Any:
 
 @cache
 def start() -> tuple[Any, Any]:
-    params = Deep().init(jax.random.key(1), X)
+    params = weights(Deep().init, jax.random.key(1), X)
     return params, TX.init(params)
 
 
@@ -159,7 +161,7 @@ class Images(nn.Module):
 def test_where_half_cannot_be_reached_the_remedy_is_a_smaller_batch() -> None:
     x = jax.random.normal(jax.random.key(0), (64, 16, 16, 1))
     y = jnp.arange(64) % 10
-    params = Images().init(jax.random.key(1), x)
+    params = weights(Images().init, jax.random.key(1), x)
 
     def step(params: Any, state: Any, x: Any, y: Any) -> Any:
         def loss(p: Any) -> Any:
