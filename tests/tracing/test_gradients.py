@@ -5,6 +5,7 @@ kinks.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import jax
@@ -73,17 +74,23 @@ FUNCTIONS = {
 POINTS = {"ordinary": normal(3, 3, seed=4), "zero": jnp.zeros((3, 3)), "ties": jnp.ones((3, 3))}
 
 
-@pytest.mark.first(24)
-@pytest.mark.parametrize("where", POINTS)
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_gradients_are_jaxs(name: str, where: str) -> None:
-    fn, params = FUNCTIONS[name], {"a": POINTS[where]}
-    traced = fluid.trace(fn, params, state=0)
+@cache
+def both(name: str) -> tuple[Any, Any]:
+    """The gradient by Fluid, and by JAX."""
+    fn = FUNCTIONS[name]
+    traced = fluid.trace(fn, {"a": POINTS["ordinary"]}, state=0)
     loss = traced.main.global_block().var(traced.fetches[0])
     with fluid.program_guard(traced.main):
         (grad,) = fluid.gradients(loss, [traced.main.global_block().var("p.a")])
-    _, (found,) = jax.jit(fluid.step_fn(traced.main, [grad]))(traced.state, {})
-    expected = jax.jit(jax.grad(fn))(params)["a"]
+    step = jax.jit(fluid.step_fn(traced.main, [grad]))
+    return lambda p: step({**traced.state, "p.a": p}, {})[1][0], jax.jit(jax.grad(fn))
+
+
+@pytest.mark.parametrize("where", POINTS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_jaxs(name: str, where: str) -> None:
+    fluids, jaxs = both(name)
+    found, expected = fluids(POINTS[where]), jaxs({"a": POINTS[where]})["a"]
     scale = float(np.abs(np.nan_to_num(expected)).max()) or 1.0
     np.testing.assert_allclose(found, expected, rtol=0, atol=4e-7 * scale)
 
@@ -110,14 +117,19 @@ def test_minimize_takes_a_scalar_loss_and_trains(name: str) -> None:
     with fluid.program_guard(traced.main, startup):
         fluids.minimize(traced.main.global_block().var(traced.fetches[0]))
     exe, state = fluid.Executor(), by_hand.init(params)
+
+    @jax.jit
+    def step(params: Any, state: Any) -> Any:
+        loss, grads = jax.value_and_grad(network)(params, x, y)
+        updates, state = by_hand.update(grads, state, params)
+        return loss, optax.apply_updates(params, updates), state
+
     with fluid.scope_guard(fluid.Scope()):
         traced.write()
         exe.run(startup)
         for _ in range(3):
             (found,) = exe.run(traced.main, feed={"x": x, "y": y}, fetch_list=[traced.fetches[0]])
-            expected, grads = jax.value_and_grad(network)(params, x, y)
-            updates, state = by_hand.update(grads, state, params)
-            params = optax.apply_updates(params, updates)
+            expected, params, state = step(params, state)
             np.testing.assert_allclose(found, expected, rtol=1e-5)
         np.testing.assert_allclose(traced.read()["params.w"], params["w"], rtol=1e-5, atol=1e-6)
 
