@@ -90,7 +90,7 @@ class ResNet(nn.Module):
     def __call__(self, x: Any) -> Any:
         x = nn.relu(norm()(nn.Conv(8, (7, 7), (2, 2), [(3, 3), (3, 3)], use_bias=False)(x)))
         x = nn.max_pool(x, (3, 3), (2, 2), "SAME")
-        for features, stride in ((4, 1), (4, 1), (8, 2), (8, 1)):
+        for features, stride in ((4, 1), (8, 2), (8, 1)):
             x = Bottleneck(features, stride)(x)
         return nn.Dense(10)(x.mean((1, 2)))
 
@@ -214,9 +214,8 @@ class Bert(nn.Module):
         x = nn.Embed(30, 16)(ids) + nn.Embed(12, 16)(jnp.arange(ids.shape[1])[None])
         x = nn.LayerNorm(epsilon=1e-12)(x)
         mask = nn.make_attention_mask(ids > 0, ids > 0)
-        for _ in range(2):
-            x = nn.LayerNorm()(x + nn.MultiHeadDotProductAttention(2)(x, mask=mask))
-            x = nn.LayerNorm()(x + nn.Dense(16)(nn.gelu(nn.Dense(32)(x), approximate=False)))
+        x = nn.LayerNorm()(x + nn.MultiHeadDotProductAttention(2)(x, mask=mask))
+        x = nn.LayerNorm()(x + nn.Dense(16)(nn.gelu(nn.Dense(32)(x), approximate=False)))
         return nn.log_softmax(nn.Dense(30)(x)), nn.tanh(nn.Dense(16)(x[:, 0]))
 
 

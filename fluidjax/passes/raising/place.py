@@ -115,7 +115,7 @@ def evaluate(
     block = BlockDesc(FrozenMap(vars), tuple(ops))
     rest = desc.blocks[1:] if any(op.blocks for op in ops) else ()
     step = Step(replace(desc, blocks=(block, *rest)), tuple(names))
-    return [np.asarray(v) for v in step({}, {n: given[n] for n in step.feeds})[1]]
+    return list(step({}, {n: given[n] for n in step.feeds})[1])
 
 
 @dataclass

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from ...base.dtypes import numpy_dtype
@@ -19,7 +20,12 @@ from ..match import Refused
 from .place import Place, Source, evaluate
 
 TOLERANCE = 1e-5
+# no precision beyond that of a dtype, which one side could have and the other not
+EXACT = {"xla_allow_excess_precision": False}
 SCALES = (1.0, 40.0)  # scales of the inputs: exponentials saturate at the greater one
+
+
+Given = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -127,12 +133,6 @@ class Trials:
         wider = replace(desc.blocks[0], vars=FrozenMap({**place.source.vars, **place.made}))
         blocks = (wider, *desc.blocks[1:], *place.source.blocks, *place.blocks)
         both = replace(desc, blocks=blocks)
-        return max(self._apart(place, both, old, names, scale) for scale in SCALES)
-
-    def _apart(
-        self, place: Place, both: ProgramDesc, old: list[OpDesc], names: Iterable[str], scale: float
-    ) -> float:
-        given = {n: self._given(place.source, n, place.var(n), scale) for n in names}
         texts = {
             text
             for block in both.blocks
@@ -146,24 +146,33 @@ class Trials:
                 texts |= {held} if isinstance(held, str) else set(held)
         known, numbers = _sizes(texts), place.source.numbers
         both = closed(both, known)
-        before = closed(place.source.desc, known) if numbers else both
+        before = closed(desc, known) if numbers else both
         olds, news = ([closed_op(o, known) for o in ops] for ops in (old, place.ops))
-        try:
-            pairs = list(
-                zip(
-                    evaluate(before, olds, _shaped(given, numbers, ()), place.needed),
-                    evaluate(both, news, _shaped(given, numbers, (1,)), place.needed),
-                    strict=True,
-                )
+
+        def sides(given: Given, raised: Given) -> Any:
+            return (
+                evaluate(before, olds, given, place.needed),
+                evaluate(both, news, raised, place.needed),
             )
+
+        run = jax.jit(sides, compiler_options=EXACT)
+        return max(self._apart(place, run, names, scale) for scale in SCALES)
+
+    def _apart(self, place: Place, run: Any, names: Iterable[str], scale: float) -> float:
+        given = {n: self._given(place.source, n, place.var(n), scale) for n in names}
+        numbers = place.source.numbers
+        try:
+            with jax.enable_x64(True):
+                olds, news = run(_shaped(given, numbers, ()), _shaped(given, numbers, (1,)))
         except Refused:
             raise
         except Exception as error:
             raise Refused(f"it does not run: {next(iter(str(error).splitlines()), '')}") from error
-        flat = (n in numbers for n in place.needed)
         return max(
-            _difference(a.reshape(1) if number else a, b)
-            for (a, b), number in zip(pairs, flat, strict=True)
+            _difference(a.reshape(1) if n in numbers else a, b)
+            for n, a, b in zip(
+                place.needed, map(np.asarray, olds), map(np.asarray, news), strict=True
+            )
         )
 
     def _given(self, source: Source, name: str, var: VarDesc, scale: float) -> np.ndarray:
@@ -179,7 +188,7 @@ class Trials:
             read = {n: self.params.get(n) for op in ordered for n in op.reads}
             if all(v is not None for n, v in read.items() if n not in source.makers):
                 known = {n: v for n, v in read.items() if v is not None}
-                return evaluate(source.desc, ordered, known, [name])[0]
+                return np.asarray(evaluate(source.desc, ordered, known, [name])[0])
         value = self.params.get(name)
         return self._random(var, scale) if value is None else np.asarray(value)
 
