@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.dtypes import numpy_dtype
 from ...ir import dims
-from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...ir.desc import FrozenMap, OpDesc, VarDesc
 from ...lower.open import closed, closed_op, open_attrs
 from ..match import Refused
 from .place import Place, Source, evaluate
