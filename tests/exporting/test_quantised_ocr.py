@@ -128,7 +128,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     ("count", "seed"),
     [
-        (150, 2),
+        (100, 2),
         *(pytest.param(400, n, marks=pytest.mark.thorough) for n in (2, 101, 102)),
     ],
 )

@@ -140,7 +140,7 @@ def test_programs_with_blocks(block):
     """What is beside the block is computed again, what the block gives is kept."""
     with fresh(3) as (main, startup):
         h = fluid.data("x", [None, 4, WIDTH])
-        for _ in range(3):
+        for _ in range(2):
             h = layers.dropout(layers.fc(h, WIDTH, num_flatten_dims=2, act="tanh"), 0.2)
         h = layers.fc(block(h), WIDTH, num_flatten_dims=2, act="tanh")
         loss = layers.mean(layers.square(h))

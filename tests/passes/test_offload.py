@@ -29,7 +29,7 @@ def net():
     """Layers with dropouts, one value of which two layers read: main, startup, loss, feed."""
     with fresh(3) as (main, startup):
         h = layers.fc(fluid.data("x", [None, 16]), 16, act="tanh")
-        for _ in range(3):
+        for _ in range(2):
             h = h + layers.dropout(layers.fc(h, 16, act="tanh"), 0.3)
         loss = layers.mean(layers.square(h))
         fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)

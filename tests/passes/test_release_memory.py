@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from benchmarks import fluid_models
 from fluidjax import layers, passes
 from fluidjax.errors import FetchError
 from fluidjax.ir.desc import ProgramDesc
@@ -22,13 +21,19 @@ from ..op_by_op import OpByOp
 BATCH = 4
 
 
-def lenet() -> tuple[ProgramDesc, str, dict[str, Any], dict[str, np.ndarray]]:
-    main, startup, loss = fluid_models.build(fluid_models.lenet, fluid.optimizer.Momentum(0.1, 0.9))
+def net() -> tuple[ProgramDesc, str, dict[str, Any], dict[str, np.ndarray]]:
+    with fresh(1) as (main, startup):
+        h, label = fluid.data("img", [None, 12, 12, 1]), fluid.data("label", [None, 1], "int64")
+        h = layers.conv2d(h, 6, 5, bias_attr=False, data_format="NHWC")
+        h = layers.batch_norm(h, act="relu", data_layout="NHWC")
+        h = layers.fc(layers.pool2d(h, 2, pool_stride=2, data_format="NHWC"), 10)
+        loss = layers.mean(layers.softmax_with_cross_entropy(h, label))
+        fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
     with jax.enable_x64(True):
         state = fluid.init_fn(startup)(jax.random.key(0))
     draw = np.random.RandomState(0)
     feed = {
-        "img": draw.rand(BATCH, 28, 28, 1).astype("float32"),
+        "img": draw.rand(BATCH, 12, 12, 1).astype("float32"),
         "label": draw.randint(0, 10, (BATCH, 1)),
     }
     return main.desc, loss.name, state, feed
@@ -66,7 +71,7 @@ def computing(desc: ProgramDesc, bytes: list[int]) -> list[int]:
 
 @pytest.mark.slow
 def test_real_bytes_are_those_that_liveness_predicts() -> None:
-    desc, loss, state, feed = lenet()
+    desc, loss, state, feed = net()
     freeing = passes.run("release_memory", desc, keep=[loss]).desc
     peaks, values = [], []
     for program in (desc, freeing):
@@ -99,7 +104,7 @@ def test_deleted_arrays_are_really_gone() -> None:
     """Counted by JAX itself: all arrays of the process after every op but those that were there
     before.
     """
-    desc, loss, state, feed = lenet()
+    desc, loss, state, feed = net()
     feed = {n: jax.device_put(v) for n, v in feed.items()}
     freeing = passes.run("release_memory", desc, keep=[loss]).desc
     peaks = []

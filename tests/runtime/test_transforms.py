@@ -88,7 +88,7 @@ def test_a_step_is_exported_for_any_batch(net: Any, size: int | None, train: boo
             feed.update({"y": np.full((batch, 1), 3)} if "y" in types else {})
             for got, want in zip(
                 jax.tree.leaves(exported.call(state, feed)),
-                jax.tree.leaves(step(state, feed, *keys)),
+                jax.tree.leaves(jax.jit(step)(state, feed, *keys)),
                 strict=True,
             ):
                 np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-5)
@@ -118,7 +118,8 @@ def test_a_training_step_is_mapped_over_devices() -> None:
             )
         )
         found = mapped(state, feed)
-    alone = [step(state, {n: v[i : i + 2] for n, v in feed.items()})[1][0] for i in (0, 2)]
+        one = jax.jit(lambda s, f: step(s, f)[1][0])
+        alone = [one(state, {n: v[i : i + 2] for n, v in feed.items()}) for i in (0, 2)]
     np.testing.assert_allclose(found, np.concatenate(alone), rtol=1e-5)
 
 
@@ -167,7 +168,8 @@ def test_a_test_program_asks_for_no_key() -> None:
     fluid.Executor().run(startup, scope=scope)
     state = fluid.read_state(test, scope)
     first, second = (
-        fluid.step_fn(test, [out])(state, feed, *key)[1][0] for key in ([], [jax.random.key(7)])
+        jax.jit(fluid.step_fn(test, [out]))(state, feed, *key)[1][0]
+        for key in ([], [jax.random.key(7)])
     )
     np.testing.assert_array_equal(first, second)
     with pytest.raises(fluid.FluidError, match="key"):
