@@ -39,14 +39,15 @@ OF_SIZES: dims.Functions = {
 
 
 def take(x: Any, index: Any, axis: int) -> jax.Array:
-    """jnp.take along an axis of any length; an index beyond it takes its end."""
+    """jnp.take along an axis of any length; an index beyond it takes its end, and nan of an
+    axis that turns out to be empty.
+    """
     size = x.shape[axis]
     index = index.astype(index_type([size])) if is_number(size) else index
     missing = largest(1 - size, 0)
-    if not is_number(missing):  # JAX takes nothing of an axis that may be empty, so it gets a zero
-        x = lax.pad(
-            x, jnp.zeros((), x.dtype), [(0, missing if a == axis else 0, 0) for a in range(x.ndim)]
-        )
+    if not is_number(missing):  # JAX takes nothing of an axis that may be empty
+        nothing = jnp.asarray(jnp.nan if jnp.issubdtype(x.dtype, jnp.floating) else 0, x.dtype)
+        x = lax.pad(x, nothing, [(0, missing if a == axis else 0, 0) for a in range(x.ndim)])
     return jnp.take(x, index, axis=axis, mode="clip")
 
 

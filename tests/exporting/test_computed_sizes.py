@@ -144,7 +144,7 @@ IMAGES: dict[str, Build] = {
     "windows with gaps": lambda x: L.unfold(x, 3, 1, [2, 0, 1, 1], 2),
     "half as large as it was": lambda x: L.resize_bilinear(x, L.shape(half(x))[2:]),
     "larger by what is lost": lambda x: L.concat([x, L.resize_nearest(half(x), L.shape(x)[2:])], 1),
-    "a pyramid": lambda x: pyramid(half(L.conv2d(x, 3, 3, stride=2))),
+    "a pyramid": lambda x: pyramid(L.conv2d(x, 3, 3, stride=2)),
     "sorted rows": lambda x: L.argsort(x, 2, descending=True)[0],
     "losses of pixels": lambda x: L.cross_entropy(
         L.softmax(L.transpose(x, [0, 2, 3, 1])), L.unsqueeze(L.argmax(x, 1), [3])
