@@ -18,6 +18,7 @@ from jax import lax
 
 import fluidjax as fluid
 from fluidjax.passes import run
+from fluidjax.saved.values import put
 
 from .test_raise_to_fluid import check_paddle, error_of, normal
 
@@ -127,6 +128,12 @@ CASES: dict[str, Case] = {
     ),
     "rows of arrays": of(lambda w, i: w[i], IDS, "gather", normal(7, 3, 2)),
     "entries": of(lambda w, i: w[i], IDS, "gather", normal(7)),
+    "rows, the nearest": of(
+        lambda w, i: jnp.take(w, 3 * i - 4, axis=0, mode="clip"), IDS, "lookup_table_v2 elementwise_min", normal(7, 3),
+    ),
+    "columns, the nearest": of(
+        lambda w, i: jnp.take(w, 3 * i - 4, axis=1, mode="clip"), IDS, "gather elementwise_min", normal(3, 7),
+    ),
     "cross entropy": entropy(optax.softmax_cross_entropy_with_integer_labels),
     "its mean": entropy(
         lambda w, i: optax.softmax_cross_entropy_with_integer_labels(w, i).mean(),
@@ -262,3 +269,26 @@ def test_means_over_an_open_batch() -> None:
     assert kinds.count("reduce_mean") == 2 and not result.refusals, str(result.certificate)
     for rows in (1, 4, 7):
         assert error_of(fn, (params, np.resize(ROWS, (rows, 6))), traced, result) < 2e-6
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("by", [1, 3])
+def test_indices_beyond_an_array_are_refused(axis: int, by: int) -> None:
+    """JAX gives nan, and counts negative ones from the end."""
+    fn = lambda p, i: jnp.take(p["w"], by * i, axis=axis)  # noqa: E731
+    params = {"w": normal(7, 7)}
+    traced = fluid.trace(fn, params, IDS, state={"p": None})
+    result = run("raise_to_fluid", traced.main.desc, traced.state, keep=traced.fetches)
+    assert not [op for op in result.desc.blocks[0].ops if op.type.startswith("jax.")]
+    scope = fluid.Scope()
+    put({n: np.asarray(v) for n, v in {**traced.state, **result.params}.items()}, scope)
+    main, exe = fluid.Program.from_desc(result.desc), fluid.Executor()
+
+    def found(ids: Any) -> Any:
+        return exe.run(main, {"i": np.int32(ids)}, list(traced.fetches), scope=scope)[0]
+
+    shape = np.shape(IDS)
+    np.testing.assert_array_equal(found(np.full(shape, 2)), fn(params, np.full(shape, 2)))
+    for wrong in (-1, 7):
+        with pytest.raises(fluid.FluidError, match=r"expects 0 <= \w+ < 7"):
+            found(np.full(shape, wrong))

@@ -16,7 +16,7 @@ from ...ir import dims
 from ...ir.desc import OpDesc
 from ..match import Refused
 from .place import Place
-from .rules import _cast_to_out, as_int64, counted, number_beside, pool, reduced
+from .rules import _cast_to_out, as_int64, counted, inside, number_beside, pool, reduced
 
 Build = Callable[[Place], None]
 PATTERNS: dict[str, list[tuple[str, Build]]] = {}
@@ -519,7 +519,7 @@ def embedding(place: Place) -> None:
     wanted = out[:-1] if attrs.get("collapsed_slice_dims") else out[:-2]
     if place.dims(index) != wanted:
         index = place.reshaped(index, wanted)
-    index = as_int64(place, index)
+    index = as_int64(place, inside(place, index, rows))
     found = place.add("lookup_table_v2", {"W": table, "Ids": index}, padding_idx=-1)
     place.finish(found) if wanted == out[:-1] else place.reshaped(found, out, last=True)
 

@@ -778,7 +778,7 @@ def _rows_of(place: Place, x: str, index: str, at: int) -> None:
         out = ()
     batch = [a for a in range(len(out)) if a not in offsets]
     dims = place.dims(x)
-    index = counted(place, place.spread(index)[0], dims[at])
+    index = inside(place, counted(place, place.spread(index)[0], dims[at]), dims[at])
     many = [out[a] for a in batch]
     flat = _product(many)
     x = _transposed_to(place, x, [at, *(a for a in range(len(dims)) if a != at)])
@@ -809,6 +809,21 @@ def counted(place: Place, index: str, size: int | str) -> str:
     if size_beside(place, added) != (i, str(size)) or number_beside(place, less) != (i, 0):
         raise Refused("its indices are selected")
     return place.spread(i)[0]
+
+
+def inside(place: Place, index: str, size: int | str) -> str:
+    """An index as the gather's mode has it: "CLIP" takes the nearest entry of one beyond the array.
+    By any other mode Fluid refuses such an index.
+    """
+    if place.op.attrs["mode"] != "CLIP":
+        return index
+    if isinstance(size, str):
+        raise Refused("its indices are clipped to an open size")
+    dtype, sizes = enum_of(place.var(index).dtype), place.dims(index)
+    for kind, bound in (("elementwise_max", 0.0), ("elementwise_min", size - 1.0)):
+        number = place.add("fill_constant", {}, shape=[1], value=bound, dtype=dtype)
+        index = place.sized(place.add(kind, {"X": index, "Y": number}), sizes)
+    return index
 
 
 def as_int64(place: Place, name: str) -> str:
