@@ -169,7 +169,10 @@ def exported(traced: Any, path: Path, given: dict[str, Any]) -> dict[str, np.nda
 def test_as_jax_computes_it(function: Any, args: Any, tmp_path: Path) -> None:
     traced = fluid.trace(function, *args)
     got = exported(traced, tmp_path / "f.onnx", dict(zip(traced.feeds, args, strict=True)))
-    want = jax.tree.leaves(function(*args))
+    if isinstance(function, nnx.Module):
+        want = [nnx.jit(lambda module, *args: module(*args))(function, *args)]
+    else:
+        want = jax.tree.leaves(jax.jit(function)(*args))
     for name, value in zip(traced.fetches, want, strict=True):
         np.testing.assert_allclose(got[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
         assert got[name].dtype == value.dtype and got[name].shape == value.shape
@@ -200,10 +203,10 @@ def test_sizes_stay_open(sizes: str, tmp_path: Path) -> None:
     onnx.checker.check_model(str(path), full_check=True)
     running = session(path)
     names = [o.name for o in running.get_outputs()]
-    for rows, columns in ((3, 3), (5, 3), (7, 3 if "3" in sizes else 4)):
+    for rows, columns in ((3, 3), (7, 3 if "3" in sizes else 4)):
         x = normal(rows, columns)
         found = dict(zip(names, running.run(None, {"x": x}), strict=True))
-        for name, want in zip(traced.fetches, jax.tree.leaves(grows(x)), strict=True):
+        for name, want in zip(traced.fetches, jax.tree.leaves(jax.jit(grows)(x)), strict=True):
             assert found[name].shape == want.shape and found[name].dtype == want.dtype
             np.testing.assert_allclose(found[name], want, rtol=1e-5, atol=1e-5, err_msg=name)
 
