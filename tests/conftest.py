@@ -121,7 +121,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        if item.get_closest_marker("thorough") is None:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for same in tests.values():
         first, spread = map(same[0].get_closest_marker, ("first", "spread"))
         quick = len(same) if first is None else min(first.args[0], len(same))

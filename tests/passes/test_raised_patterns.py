@@ -162,6 +162,7 @@ def raised(name: str) -> tuple[Any, tuple[Any, Any], fluid.Traced, Any]:
     return fn, (params, x), traced, result
 
 
+@pytest.mark.spread(12)
 @pytest.mark.parametrize("name", CASES)
 def test_each_is_raised_and_gives_what_it_gave(name: str) -> None:
     fn, args, traced, result = raised(name)
