@@ -40,7 +40,7 @@ def samples(like: Any, count: int) -> np.ndarray:
 def raised(traced: Any, path: Path) -> None:
     result = run(WHOLE, traced.main.desc, traced.state, keep=traced.fetches)
     kinds = [op.type.startswith("jax.") for op in result.desc.blocks[0].ops]
-    assert sum(kinds) <= 2 < len(kinds)  # with open sizes a gather or a tile stays
+    assert kinds and not any(kinds)
     scope, values = fluid.Scope(), {**traced.state, **result.params}
     read = {n for block in result.desc.blocks for op in block.ops for n in op.reads}
     put({n: np.asarray(v) for n, v in values.items() if n in read}, scope)
