@@ -1,5 +1,5 @@
-"""Weights of nets of flax and haiku, drawn by NumPy: JAX would compile their initialisers for every
-shape.
+"""Weights of nets of flax and haiku, and normal numbers, drawn by NumPy: JAX would compile a program
+for every shape.
 """
 
 from __future__ import annotations
@@ -30,3 +30,8 @@ def weights(init: Callable[..., Any], *args: Any) -> Any:
         return jnp.asarray(drawn.astype(leaf.dtype))
 
     return jax.tree_util.tree_map_with_path(value, jax.eval_shape(init, *args))
+
+
+def normal(*shape: int, seed: int = 0, dtype: Any = jnp.float32) -> jax.Array:
+    drawn = np.random.default_rng(seed).standard_normal(shape)
+    return jnp.asarray(drawn.astype(jnp.dtype(dtype)))

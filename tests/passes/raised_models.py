@@ -18,7 +18,7 @@ import pytest
 from flax import linen as nn
 from flax import nnx
 
-from ..weights import weights
+from ..weights import normal, weights
 
 Made = tuple[Callable[[Any, Any], Any], Any, Any]
 MODELS: dict[str, Callable[[], Made]] = {}
@@ -35,10 +35,6 @@ def names() -> list[Any]:
 def model(make: Callable[[], Made]) -> Callable[[], Made]:
     MODELS[make.__name__] = make
     return make
-
-
-def normal(*shape: int) -> Any:
-    return jax.random.normal(jax.random.key(1), shape)
 
 
 def drawn(tree: Any) -> Any:

@@ -19,7 +19,7 @@ import optax
 from flax import linen, nnx
 from jax import lax
 
-from ..weights import weights
+from ..weights import normal, weights
 
 Case = Callable[[], tuple[Any, tuple[Any, ...], dict[str, Any]]]
 CASES: dict[str, Case] = {}
@@ -33,10 +33,6 @@ def case(make: Case) -> Case:
 
 def needs(package: str) -> Callable[[Case], Case]:
     return case if find_spec(package) else lambda make: make
-
-
-def normal(*shape: int, seed: int = 0, dtype: Any = jnp.float32) -> Any:
-    return jax.random.normal(jax.random.key(seed), shape, dtype)
 
 
 # -- plain jax.numpy -------------------------------------------------------------------------------
