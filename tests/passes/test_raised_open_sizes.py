@@ -18,8 +18,8 @@ from jax import export, lax
 import fluidjax as fluid
 from fluidjax.passes import run
 
-from ..weights import weights
-from .test_raise_to_fluid import PADDLE, check_paddle, error_of, normal
+from ..weights import normal, weights
+from .test_raise_to_fluid import PADDLE, check_paddle, error_of
 
 KEY = jax.random.key(0)
 BOTH, SECOND, FIRST = ("b", "t"), (None, "t"), ("b",)

@@ -19,7 +19,8 @@ import fluidjax as fluid
 from fluidjax.ir.parse import parse
 from fluidjax.ir.text import to_text
 
-from .functions import CASES, normal
+from ..weights import normal
+from .functions import CASES
 from .same import check_same
 
 SQUARE = normal(3, 3)

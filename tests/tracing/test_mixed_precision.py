@@ -11,7 +11,7 @@ import pytest
 
 import fluidjax as fluid
 
-from .functions import normal
+from ..weights import normal
 
 LISTS = fluid.contrib.mixed_precision.AutoMixedPrecisionLists
 PARAMS = {"a": normal(8, 16) / 3, "b": normal(16, seed=1), "c": normal(16, 1, seed=2), "s": jnp.float32(1.25)}  # fmt: skip

@@ -25,7 +25,8 @@ from fluidjax.passes import lifetimes
 from fluidjax.passes import run as run_passes
 
 from ..passes.test_raise_to_fluid import MODELS as RAISED
-from .functions import CASES, normal
+from ..weights import normal
+from .functions import CASES
 from .same import as_function
 
 # Nets and training steps of functions.py. Left out are those that hold their batch themselves (an initial state of
