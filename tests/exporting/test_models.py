@@ -43,6 +43,31 @@ def test_ocr_models_as_paddle_computes_them(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(each[3:4], got[:1], rtol=1e-4, atol=1e-5)
 
 
+ANY = {"det": (3, "32*h", "32*w"), "rec": (3, 48, "w>=16"), "cls": (3, "h", "w")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OCR)
+def test_ocr_models_in_one_module_for_every_size(name: str, tmp_path: Path) -> None:
+    """Open batch, height and width: Paddle's outputs, and those of the module for other sizes."""
+    pytest.importorskip("flatbuffers", reason="pip install 'fluidjax[export]'")
+    if not (FETCHED / OCR[name] / "inference.pdiparams").is_file():
+        pytest.skip("make models fetches them")
+
+    def module(*sizes: Any) -> Any:
+        path = tmp_path / "m.hlo"
+        fluid.export(FETCHED / OCR[name], path, shapes={"x": sizes}, platforms=["cpu"])
+        loaded = fluid.load_exported(path)
+        return lambda x: next(iter(loaded({"x": x}).values()))
+
+    for_any = module("b", *ANY[name])
+    with np.load(DATA / f"ocr_{name}.npz") as archive:
+        x, want = (archive[n] for n in archive.files[:2])
+    np.testing.assert_allclose(for_any(x), want, rtol=1e-4, atol=1e-4)
+    other = np.concatenate([x, x[:, :, ::-1]], 3)[..., :-32]
+    np.testing.assert_allclose(for_any(other), module(*other.shape)(other), rtol=1e-4, atol=1e-5)
+
+
 def test_sequences_as_padded_rows(tmp_path: Path) -> None:
     """LAC's segmentation model, gru both ways and a CRF: the tags that 1.8.5 gives."""
     path = tmp_path / "lac.onnx"
