@@ -1,4 +1,4 @@
-"""Programs whose batch stays open: one trace, run and exported for batches of 1 and 3."""
+"""Programs whose batch stays open: one trace, run and exported for batches of 1, 3 and 8."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STEPS = [
 PREDICTIONS = [f"predicting {name}" for name in RAISED]
 MODELS = [*STEPS, *PREDICTIONS]
 SHOWN = {"linen_mlp_momentum", "linen_recurrent_predicts", "nnx_transformer", "linen_resnet_adamw"}
-BATCHES = (1, 3)
+BATCHES = (1, 3, 8)
 
 
 def opened(name: str) -> tuple[Any, tuple[Any, ...], fluid.Traced]:
