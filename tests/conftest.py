@@ -199,6 +199,15 @@ def same_draws() -> None:
     vars(fluidjax.executor)["_PROCESS_SEED"] = 2018
 
 
+@pytest.fixture(autouse=True)
+def scopes_from_the_start() -> Iterator[None]:
+    """The first name_scope("a") of a test is /a/, whatever ran before it in this process."""
+    from fluidjax.graph.name_scope import fresh_name_scopes
+
+    with fresh_name_scopes():
+        yield
+
+
 @pytest.fixture
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a launcher in this process starts are forks of one that has done the imports."""
