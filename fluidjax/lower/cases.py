@@ -28,7 +28,7 @@ from ..ops.fill import scalar
 from ..ops.registry import lookup
 
 LEAST = 4  # least number of cases for a table
-MOST = 1 << 12  # largest number of constants, and of table elements for each of them
+MOST = 1 << 13  # largest number of constants, and of table elements for each of them
 _FIELDS = {
     "bool": "bool_values",
     "int32": "int32_values",
@@ -42,8 +42,8 @@ _COMPARISONS: Mapping[str, tuple[Any, str]] = {
     "equal": (np.equal, "equal"), "not_equal": (np.not_equal, "not_equal"),
 }  # fmt: skip
 _LOGIC: Mapping[str, Any] = {
-    "logical_and": np.logical_and, "logical_or": np.logical_or,
-    "logical_xor": np.logical_xor, "logical_not": np.logical_not,
+    "logical_and": np.bitwise_and, "logical_or": np.bitwise_or,
+    "logical_xor": np.bitwise_xor, "logical_not": np.bitwise_not,
 }  # fmt: skip
 _APART = 1.0  # larger float32 numbers that differ do so by more than the tolerance of `equal`
 
@@ -179,7 +179,7 @@ class _Search:
             rows, values = np.full(count, -1), list[np.ndarray]()
             for _, condition, case in chain.cases:
                 if out in case:
-                    rows[holds[condition]] = len(values)
+                    rows[np.unpackbits(holds[condition], count=count) > 0] = len(values)
                     values.append(case[out])
             if not self._fits(out, values, keeps=bool((rows < 0).any()), before=chain.cases[0][0]):
                 return None
@@ -320,8 +320,8 @@ def _is_number(var: VarDesc) -> bool:
 def _intervals(
     conditions: Mapping[str, Condition], bounds: np.ndarray
 ) -> tuple[dict[str, np.ndarray], int]:
-    """For each condition whether it is true in each interval, and the number of intervals. The
-    conditions follow their parts.
+    """For each condition whether it is true in each interval, as packed bits, and the number of
+    intervals. The conditions follow their parts.
     """
     numbers = np.arange(2.0 * len(bounds) + 1)
     if bounds.dtype.kind == "f":
@@ -332,7 +332,7 @@ def _intervals(
             found[name] = _LOGIC[condition.kind](*(found[part] for part in condition.parts))
         else:
             at = 2 * np.searchsorted(bounds, condition.constant) + 1
-            found[name] = _COMPARISONS[condition.kind][0](numbers, at)
+            found[name] = np.packbits(_COMPARISONS[condition.kind][0](numbers, at))
     return found, len(numbers)
 
 
