@@ -203,7 +203,7 @@ def test_sizes_stay_open(sizes: str, tmp_path: Path) -> None:
     onnx.checker.check_model(str(path), full_check=True)
     running = session(path)
     names = [o.name for o in running.get_outputs()]
-    for rows, columns in ((3, 3), (7, 3 if "3" in sizes else 4)):
+    for rows, columns in ((3, 3), (5, 3), (7, 3 if "3" in sizes else 4)):
         x = normal(rows, columns)
         found = dict(zip(names, running.run(None, {"x": x}), strict=True))
         for name, want in zip(traced.fetches, jax.tree.leaves(jax.jit(grows)(x)), strict=True):

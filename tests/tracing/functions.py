@@ -421,6 +421,7 @@ def random_typed_keys() -> Any:
             jax.random.truncated_normal(d, -1, 1, (3,)),
             jax.vmap(lambda k: jax.random.normal(k, (2,)))(keys),
             keys,
+            jax.random.dirichlet(a, jnp.ones(3)),
             jax.random.bits(b, (3,), jnp.uint8),
         )
 
