@@ -2,14 +2,8 @@
 script.
 """
 
-# ruff: noqa: E402 - the collector rests before what is imported here
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
-
-from .base import collector as _collector  # isort: skip
-
-# the collector would scan all of JAX during the import: a fifth of its time
-_collecting = _collector.rest()
 
 from . import ops as ops  # isort: skip  # first: fills the op registry
 from . import backward as backward
@@ -158,7 +152,6 @@ if _TYPE_CHECKING:  # otherwise imported at the first use
     from .transpiler import memory_optimize as memory_optimize
     from .transpiler import release_memory as release_memory
 
-_collector.wake(_collecting)
 
 __version__ = "0.1.0"
 Tensor = LoDTensor

@@ -5,7 +5,6 @@ is hidden by that.
 from __future__ import annotations
 
 import ast
-import gc
 import json
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import sys
 import pytest
 
 import fluidjax
-from fluidjax.base.collector import paused
 from tests.test_layers_of_imports import tree
 from tests.test_visible_names import bound, statements
 
@@ -97,19 +95,6 @@ def test_all_lists_every_public_name():
     """But for the rooms that users do not reach for."""
     rooms = {"checkpoint", "compat", "contrib", "default_scope_funcs", "memory", "saved"}
     assert set(fluidjax.__all__) == {n for n in bound("fluidjax") if not n.startswith("_")} - rooms
-
-
-@pytest.mark.parametrize("on", [True, False])
-def test_the_collector_is_left_as_it_was(on):
-    was = gc.isenabled()
-    try:
-        (gc.enable if on else gc.disable)()
-        with pytest.raises(ZeroDivisionError), paused():
-            assert not gc.isenabled()
-            raise ZeroDivisionError
-        assert gc.isenabled() is on
-    finally:
-        (gc.enable if was else gc.disable)()
 
 
 def test_a_name_that_is_not_there_is_still_told(seen):

@@ -12,7 +12,6 @@ import importlib
 import pkgutil
 from collections.abc import Iterable
 
-from ..base.collector import paused
 from .catalog import REGISTRY
 from .common import COMMON, LAST
 
@@ -20,9 +19,8 @@ OPS_MODULES = (*sorted({m.name for m in pkgutil.iter_modules(__path__)} - {LAST,
 
 
 def _import(names: Iterable[str]) -> None:
-    with paused():
-        for name in names:
-            importlib.import_module(f"{__name__}.{name}")
+    for name in names:
+        importlib.import_module(f"{__name__}.{name}")
 
 
 _import(COMMON)

@@ -15,7 +15,6 @@ from typing import Any
 
 import jax
 
-from ..base.collector import paused
 from ..errors import FluidTypeError, TraceError, note
 from . import modules
 from .dynamic import opened
@@ -129,10 +128,9 @@ def trace(
     pairs = paired(state, [a.part for a in arguments], results, known)
     if split is not None and state == "auto":
         pairs = {**dict.fromkeys(split.read), **pairs}
-    with paused():
-        main, held, places, leaves, dropped, keys = write(
-            closed, arguments, results, pairs, names, calls, strict
-        )
+    main, held, places, leaves, dropped, keys = write(
+        closed, arguments, results, pairs, names, calls, strict
+    )
     in_tree, out_tree = jax.tree.structure((args, named)), jax.tree.structure(out)
     return Traced.of(main, held, in_tree, out_tree, places, leaves, dropped, pairs, keys)
 

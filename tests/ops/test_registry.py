@@ -76,32 +76,34 @@ def thawed(value: Any) -> Any:
     return [thawed(v) for v in value] if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize("kind", PADDLES)
-def test_slots_are_paddles(kind: str) -> None:
-    assert kind in PROTOS, (
-        "not an op of 1.8.5: give it a sample with paddle=False and the reason in its note"
-    )
+def test_slots_are_paddles() -> None:
     """But for those that later Paddles added (ops/later.py)."""
-    definition = lookup(kind)
-    later = SLOTS.get(kind, ())
-    assert marks(s for s in definition.inputs if s.name not in later) == set(PROTOS[kind]["in"])
-    assert marks(s for s in definition.outputs if s.name not in later) == set(PROTOS[kind]["out"])
+    for kind in PADDLES:
+        assert kind in PROTOS, (
+            f"{kind} is not an op of 1.8.5: give it a sample with paddle=False and the reason in"
+            " its note"
+        )
+        definition, later = lookup(kind), SLOTS.get(kind, ())
+        ins = marks(s for s in definition.inputs if s.name not in later)
+        outs = marks(s for s in definition.outputs if s.name not in later)
+        assert (ins, outs) == (set(PROTOS[kind]["in"]), set(PROTOS[kind]["out"])), kind
 
 
-@pytest.mark.parametrize("kind", PADDLES)
-def test_attributes_are_paddles(kind: str) -> None:
+def test_attributes_are_paddles() -> None:
     """Declared are all of Paddle's but hints to kernels, with its types and defaults."""
-    definition, attrs = lookup(kind), PROTOS[kind]["attrs"]
-    for name, (type_name, *default) in attrs.items():
-        if name in HINTS and name not in definition.attrs:
-            continue
-        assert name in definition.attrs, f"attribute {name} is missing"
-        assert definition.attrs[name].type == type_name, name
-        required = definition.attrs[name].default is REQUIRED
-        if kind in UNKNOWN_DEFAULTS:
-            continue
-        assert ([] if required else [thawed(definition.defaults[name])]) == default, name
-    assert set(definition.attrs) <= set(attrs)
+    for kind in PADDLES:
+        definition, attrs = lookup(kind), PROTOS[kind]["attrs"]
+        for name, (type_name, *default) in attrs.items():
+            if name in HINTS and name not in definition.attrs:
+                continue
+            assert name in definition.attrs, f"{kind}: attribute {name} is missing"
+            assert definition.attrs[name].type == type_name, (kind, name)
+            required = definition.attrs[name].default is REQUIRED
+            if kind in UNKNOWN_DEFAULTS:
+                continue
+            known = [] if required else [thawed(definition.defaults[name])]
+            assert known == default, (kind, name)
+        assert set(definition.attrs) <= set(attrs), kind
 
 
 def test_hints_have_paddles_types() -> None:
@@ -110,17 +112,14 @@ def test_hints_have_paddles_types() -> None:
             assert HINTS[name] == PROTOS[kind]["attrs"][name][0], f"{kind}.{name}"
 
 
-@pytest.mark.parametrize(
-    "kind", sorted(DIFFERENTIATED - OTHER_GRADIENTS.keys() - LATER.keys() - OURS.keys())
-)
-def test_gradients_are_paddles(kind: str) -> None:
+def test_gradients_are_paddles() -> None:
     """The gradient ops' types, slots and where these come from. A double gradient need not be there
     at all.
     """
-    definition = lookup(kind)
-    if definition.forward is not None and definition.grad is None and not definition.reuse:
-        return
-    assert ours(definition) == paddles(kind)
+    for kind in sorted(DIFFERENTIATED - OTHER_GRADIENTS.keys() - LATER.keys() - OURS.keys()):
+        definition = lookup(kind)
+        if definition.forward is None or definition.grad is not None or definition.reuse:
+            assert ours(definition) == paddles(kind), kind
 
 
 def ours(definition: OpDef) -> list[dict[str, Any]]:
@@ -160,21 +159,20 @@ def bare(origin: str) -> str:
     return origin.partition("#")[0]
 
 
-@pytest.mark.parametrize("kind", FORWARD)
-def test_docstring_begins_with_a_formula(kind: str) -> None:
-    """Its first paragraph says what an output is: "Out = ...", "Y, XShape = ...", or what a host op does
-    to a named slot.
+def test_docstrings_begin_with_a_formula() -> None:
+    """Its first paragraph says what an output is: "Out = ...", "Y, XShape = ...", or what a host op
+    does to a named slot.
     """
-    definition = lookup(kind)
-    first = definition.formula
-    slots = {s.name for s in [*definition.inputs, *definition.outputs]}
-    assert "=" in first or slots & set(re.findall(r"\w+", first)), first
-    assert first.endswith((".", ":"))
+    for kind in FORWARD:
+        definition = lookup(kind)
+        first = definition.formula
+        slots = {s.name for s in [*definition.inputs, *definition.outputs]}
+        assert "=" in first or slots & set(re.findall(r"\w+", first)), (kind, first)
+        assert first.endswith((".", ":")), (kind, first)
 
 
-@pytest.mark.parametrize("kind", [k for k in PADDLES if lookup(k).fn is not None])
-def test_has_a_sample(kind: str) -> None:
-    assert kind in SAMPLED
+def test_each_has_a_sample() -> None:
+    assert {kind for kind in PADDLES if lookup(kind).fn is not None} <= SAMPLED
 
 
 def test_own_ops_are_not_paddles() -> None:
