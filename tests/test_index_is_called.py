@@ -62,7 +62,7 @@ def called(file: str) -> frozenset[tuple[str, str]]:
             elif (
                 isinstance(node, ast.Constant) and isinstance(node.value, str) and "(" in node.value
             ):
-                with suppress(SyntaxError):
+                with suppress(SyntaxError, ValueError):  # the latter of a null byte, up to 3.11.3
                     trees.append(ast.parse(node.value.strip(), mode="eval"))
     return frozenset((owner, name) for owner, name in found if owner or name in imported)
 
