@@ -17,7 +17,6 @@ import pytest
 
 from fluidjax.ops import ring
 
-HERE = Path(__file__).parent
 RESULTS = os.environ.get("GPU_RESULTS")
 REHEARSED = 40  # of so many samples of ops one is taken in a rehearsal
 
@@ -28,10 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.gpu)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.gpu)
 
 
 @pytest.fixture(autouse=True)

@@ -31,14 +31,14 @@ IMAGES, SERIES, VOLUMES, ROWS = (
     normal(4, 6),
 )
 IDS = jnp.asarray(np.random.default_rng(0).integers(0, 7, (2, 5), np.int32))
+KEY = jax.random.key(0)
 Case = tuple[Any, Any, Any, str]
 
 
 def layer(module: nn.Module, x: Any, wanted: str) -> Case:
-    params = module.init(jax.random.key(0), x)
-    leaves = jax.tree.leaves(params)
+    leaves, structure = jax.tree.flatten(jax.eval_shape(module.init, KEY, x))
     drawn = [normal(*v.shape) + 0.5 * i for i, v in enumerate(leaves)]
-    return module.apply, jax.tree.unflatten(jax.tree.structure(params), drawn), x, wanted
+    return module.apply, jax.tree.unflatten(structure, drawn), x, wanted
 
 
 def conv(spec: str, x: Any, kernel: tuple[int, ...], wanted: str, **options: Any) -> Case:
