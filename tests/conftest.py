@@ -140,16 +140,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_protocol(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, bool, bool]:
-    """What a file of tests leaves behind is let go, and the rest looked through once.
-
-    JAX keeps the text of whatever it compiles, each in a context of its own: with three thousand of
-    them another program takes five times as long to lower. And Python's collector spent a sixth of
-    a worker's time on the millions of objects that it ended with.
+    """What a file of tests leaves behind is looked through once. A worker ends with five million
+    objects, and Python's collector spent a sixth of its time on them.
     """
     with _ordinary_effort(item):
         done = yield
     if nextitem is None or nextitem.path != item.path:
-        jax.clear_caches()
         gc.collect()
         gc.freeze()
     return done
