@@ -172,7 +172,7 @@ def test_docstrings_begin_with_a_formula() -> None:
 
 
 def test_each_has_a_sample() -> None:
-    assert {kind for kind in PADDLES if lookup(kind).fn is not None} <= SAMPLED
+    assert not {kind for kind in PADDLES if lookup(kind).fn is not None} - SAMPLED
 
 
 def test_own_ops_are_not_paddles() -> None:
