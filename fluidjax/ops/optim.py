@@ -93,9 +93,8 @@ def momentum(
     g = g if rescale_grad == 1 else g * rescale_grad
     g = g + regularization_coeff * p if regularization_method else g
     v = mu * Velocity + g
-    return settled(
-        Param, MasterParam, p - _scalar(LearningRate) * (g + mu * v if use_nesterov else v), v
-    )
+    step = g + mu * v if use_nesterov else v
+    return settled(Param, MasterParam, p - _scalar(LearningRate) * step, v)
 
 
 def _norm(x: Array) -> jax.Array:
