@@ -17,13 +17,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast test-again installed search nets fuzz bench bench-short bench-peers lint format api errors traced browser notebooks docs clean
+.PHONY: help models demo test test-all test-slow test-again installed search nets fuzz bench bench-short bench-peers lint format api errors traced browser notebooks docs clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
-	@echo 'make test       the whole test suite'
-	@echo 'make test-fast  the test suite without the slow tests'
-	@echo 'make test-again the part of test-fast that another Python, jax or effort of XLA may change, with few random examples'
+	@echo 'make test       the test suite, under ten minutes on two cores'
+	@echo 'make test-all   the test suite with the slow tests and more random examples'
+	@echo 'make test-slow  the slow tests alone (ARGS="--part 3/8": an eighth of them)'
+	@echo 'make test-again the part of make test that another Python, jax or effort of XLA may change'
 	@echo 'make installed  build a wheel and an sdist, install them into a fresh environment, and test what was installed (PYTHONS=...)'
 	@echo 'make search     property tests on fresh random examples, ten times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
 	@echo 'make nets       random nets beside the real Paddle 1.8.5 that make bench-peers installed (ARGS="--first 1000 --nets 500")'
@@ -45,14 +46,19 @@ help:
 demo: $(VENV)/.with-demo
 	$(VENV)/bin/python -m fluidjax demo $(ARGS)
 
-test: $(VENV)/.with-test models
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not thorough' $(ARGS)
+PYTEST = $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal
 
-test-fast: $(VENV)/.with-test models
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow and not thorough' $(ARGS)
+test: $(VENV)/.with-test models
+	$(PYTEST) -m 'not slow and not thorough' --hypothesis-profile=few $(ARGS)
+
+test-all: $(VENV)/.with-test models
+	$(PYTEST) -m 'not thorough' $(ARGS)
+
+test-slow: $(VENV)/.with-test models
+	$(PYTEST) -m 'slow and not thorough' $(ARGS)
 
 test-again: $(VENV)/.with-test models
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow and not thorough and not once' --hypothesis-profile=few $(ARGS)
+	$(PYTEST) -m 'not slow and not thorough and not once' --hypothesis-profile=few $(ARGS)
 
 # A wheel, made of the sdist, on the first of PYTHONS, the sdist on the others, each in an environment that has nothing else, and
 # tests that need no other file of the tree than their own.
@@ -61,7 +67,7 @@ INSTALLED = tests/ir tests/graph tests/look/test_graph.py tests/look/test_foldin
 
 PYTHONS ?= $(PYTHON)
 ALONE = build/installed
-QUIET_PIP = -m pip install --quiet
+QUIET_PIP = -m pip install --quiet --no-compile
 
 installed:
 	@rm -rf $(ALONE) && mkdir -p $(ALONE)/tree && cp -r tests pyproject.toml $(ALONE)/tree

@@ -31,6 +31,8 @@ from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from .choice import mark_slow, part_of
+
 jax.config.update("jax_platforms", os.environ.setdefault("JAX_PLATFORMS", "cpu"))
 jax.config.update("jax_num_cpu_devices", 4)
 # Thousands of tests raise through JAX; it would compare the file names of every frame with its own
@@ -50,7 +52,6 @@ if jaxlib.__version__.startswith("0.10."):
         "XLA_FLAGS", " ".join(f"--{name}={little}" for name, (little, _) in EFFORT.items())
     )
 ORDINARY = {name: ordinary for name, (_, ordinary) in EFFORT.items()}
-SPREAD = 4  # parameters of a test that the second environment runs
 WORTH_KEEPING = 0.04  # seconds: what is compiled sooner is not looked up sooner
 _jit = jax.jit
 
@@ -114,26 +115,20 @@ def pytest_unconfigure() -> None:
         os._exit(0)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test marked first(n), the parameters behind the first n are slow: the quick suites and
-    the second environment leave them out. Of the others, the second environment runs SPREAD, or as
-    many as a mark spread(n) says: from the first to the last, equally far apart.
-    """
-    tests: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("thorough") is None:
-            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for same in tests.values():
-        first, spread = map(same[0].get_closest_marker, ("first", "spread"))
-        quick = len(same) if first is None else min(first.args[0], len(same))
-        wanted = SPREAD if spread is None else spread.args[0]
-        kept = {i * (quick - 1) // max(wanted - 1, 1) for i in range(wanted)}
-        for at, item in enumerate(same):
-            if at >= quick:
-                item.add_marker(pytest.mark.slow)
-            elif at not in kept and not hasattr(getattr(item, "module", None), "LEADS"):
-                item.add_marker(pytest.mark.once)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--part", metavar="K/N", help="of the chosen tests the Kth part, from 0")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Marks come before pytest chooses by them, a part is of what it chose."""
+    mark_slow(items)
+    yield
+    if part := config.getoption("part"):
+        items[:], left_out = part_of(items, part)
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -40,7 +40,7 @@ def test_a_net_is_the_same_on_both_sides(case):
     assert sorted(ours) == sorted(v.size for v in jax.tree.leaves(theirs))
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", parallel.KINDS)
 def test_a_spread_step_computes_what_the_hand_written_one_is_to(kind):
     """The loss over two devices is that of one; each side of a pair runs as the benchmark runs it."""

@@ -33,7 +33,7 @@ def recorded(net: dict[str, Any]) -> dict[str, np.ndarray]:
     return arrays
 
 
-@pytest.mark.first(8)
+@pytest.mark.first(4)
 @pytest.mark.parametrize("net", NETS, ids=lambda net: str(net["seed"]))
 def test_is_what_it_is_in_paddle(net: dict[str, Any]) -> None:
     differences, _ = compare(net, recorded(net))

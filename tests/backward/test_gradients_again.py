@@ -193,6 +193,7 @@ class Net:
                 self.values.append((var, self.slopes[-1][1], order + 1))
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_graphs_and_patterns(seed: int) -> None:
     with fresh() as (main, _):
@@ -213,6 +214,7 @@ def test_random_graphs_and_patterns(seed: int) -> None:
             )
 
 
+@pytest.mark.first(6)
 @pytest.mark.parametrize("kind", [*UNARY])
 def test_three_orders_of_one_op(kind: str) -> None:
     make, compute = UNARY[kind]
@@ -231,6 +233,7 @@ def test_three_orders_of_one_op(kind: str) -> None:
             )
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("kind", [*BINARY])
 def test_each_operand_alone(kind: str) -> None:
     """Where only one operand's gradient is wanted, or only one's goes on, the other's is zero and

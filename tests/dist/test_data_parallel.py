@@ -349,6 +349,7 @@ def test_synchronised_batch_norm_is_that_of_the_whole_batch():
         net.run(train, feed_of(7))
 
 
+@pytest.mark.slow
 def test_taking_turns_equals_running_at_once(monkeypatch):
     """More places than devices: a warning, and the same results."""
     nets = [Net({"bn": True, "opt": "momentum"}) for _ in range(2)]
@@ -402,6 +403,7 @@ def test_devices_that_jax_has_without_cpu_num(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_cpu_num_counts_for_an_executor_without_a_place():
     """The form of the documents, in a process of its own: nothing has used JAX before."""
     script = """
@@ -421,6 +423,7 @@ def test_cpu_num_counts_for_an_executor_without_a_place():
     assert (done.stdout, done.returncode) == ("(2,)\n", 0), done.stderr
 
 
+@pytest.mark.slow
 def test_sparse_gradients_of_unequal_batches():
     nets = [Net({"emb": True, "opt": "momentum", "dense": dense}) for dense in (False, True)]
     words = np.random.RandomState(0).randint(0, 50, (3, 7, 1))

@@ -52,6 +52,7 @@ FEEDS: list[tuple[int, Any, list[int]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize(("devices", "fed", "parts"), FEEDS)
 def test_fewer_devices_run_where_there_is_too_little_for_all(
     devices: int, fed: Any, parts: list[int]

@@ -308,7 +308,7 @@ def test_a_checkpoint_goes_to_other_jobs_and_to_one_device(tmp_path: Path) -> No
     assert plain.find_var(W + "@SNAPSHOT") is None
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_digits(ranks: int) -> None:
     """Every rank learns on its own part of the data; what all agree on, and each one's own

@@ -264,7 +264,7 @@ def alive(pid):
         return False
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_trainers_end_with_the_launcher(number, script):
     with subprocess.Popen(

@@ -94,7 +94,7 @@ def trained(config: dict[str, Any], staleness: int) -> tuple[dict[str, np.ndarra
     )
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_digits(mode: str) -> None:
     first, right = trained(*MODES[mode])

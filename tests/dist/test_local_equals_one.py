@@ -188,6 +188,7 @@ def id_batches(trainers: int) -> list[list[dict[str, np.ndarray]]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distributed, pservers", [(False, 2), (True, 3)])
 def test_tables_that_pservers_hold(distributed: bool, pservers: int) -> None:
     """Both kinds of remote tables. 1.8.5 fails at is_distributed=True, where gradients are added

@@ -79,6 +79,7 @@ def test_recorded_jobs_are_all_there() -> None:
     assert len(SYNC) == 20 and len(ASYNC) == 4 and set(recorded()) == {*SYNC, *ASYNC, *LONELY}
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", ASYNC)
 def test_async_jobs_learn_and_repeat(name: str) -> None:
     record = recorded()[name]

@@ -114,7 +114,7 @@ OPTIMIZERS: dict[str, Any] = {
 SLOW = pytest.mark.slow
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "distributed, ranks, pservers",
     [
@@ -147,7 +147,7 @@ def kinds(mesh: MeshJob) -> list[str]:
 HEIGHT, WIDTH, RANKS = 40_003, 16, 4
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.optimized
 @pytest.mark.parametrize("distributed", [False, True])
 def test_no_device_has_more_than_its_share(distributed: bool) -> None:

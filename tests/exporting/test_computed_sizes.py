@@ -183,6 +183,7 @@ def exported(build: Build, folder: Path, *sizes: Any) -> tuple[Any, Any]:
     return lambda x: exe.run(main, {"x": x}, [out])[0], lambda x: loaded({"x": x})[out.name]
 
 
+@pytest.mark.first(6)
 @pytest.mark.parametrize("name", CASES)
 def test_one_export_serves_every_size(name: str, tmp_path: Path) -> None:
     build, wanted = CASES[name]
@@ -195,6 +196,7 @@ def test_one_export_serves_every_size(name: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(found, want)
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("name", IMAGES)
 def test_one_export_serves_images_of_every_size(name: str, tmp_path: Path) -> None:
     run, again = exported(IMAGES[name], tmp_path, "b", 3, "h", "w")

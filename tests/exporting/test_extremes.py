@@ -16,6 +16,7 @@ from fluidjax.exporting import ExportError
 from fluidjax.exporting.rules import table
 from tests.ops.extremes import FAMILIES, cases_of
 from tests.ops.extremes.recorded import recorded
+from tests.ops.leads import leads
 from tests.ops.one_op import Named
 
 from .beside import run
@@ -47,6 +48,7 @@ CASES = {
     for case in cases_of(family)
     if chosen(family, case)
 }
+LEADS = leads({name: named.sample for name, named in CASES.items()}, lambda case: case.op)
 # what ONNX or onnxruntime does otherwise
 DIFFERS = {
     "ctc_align": "where all is blank, 1.8.5 gives a row of -1",

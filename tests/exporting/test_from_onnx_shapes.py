@@ -95,6 +95,7 @@ CASES: dict[str, tuple[str, dict[str, Any], set[str], int, dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize("case", CASES)
 def test_as_onnxruntime_computes_it(case: str, tmp_path: Path) -> None:
     kind, inputs, fed, outputs, attrs = CASES[case]

@@ -172,6 +172,7 @@ def exported(traced: Any, path: Path, given: dict[str, Any]) -> dict[str, np.nda
     return dict(zip(names, running.run(None, given), strict=True))
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize(("function", "args"), [f[1:] for f in FUNCTIONS], ids=[f[0] for f in FUNCTIONS])  # fmt: skip
 def test_as_jax_computes_it(function: Any, args: Any, tmp_path: Path) -> None:
     if function in MODULES:
@@ -230,6 +231,7 @@ convolutions
 """.split()
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize("name", WHOLE)
 def test_functions_that_are_traced(name: str, tmp_path: Path) -> None:
     function, args, options = CASES[name]()

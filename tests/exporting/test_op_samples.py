@@ -14,6 +14,7 @@ import fluidjax as fluid
 from fluidjax.exporting import ExportError
 from fluidjax.exporting.rules import table
 from fluidjax.ops.registry import lookup
+from tests.ops.leads import leads
 from tests.ops.one_op import Named
 from tests.ops.recorded import recorded
 from tests.ops.sample import Sample
@@ -61,6 +62,7 @@ CASES = {
     for family, i, s in all_samples()
     if s.op in table() and s.paddle and not trains(s)
 }
+LEADS = leads({name: named.sample for name, named in CASES.items()}, lambda sample: sample.op)
 
 
 class Net:

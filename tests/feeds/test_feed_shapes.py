@@ -24,6 +24,7 @@ RECORDED = json.loads((Path(__file__).parents[1] / "data" / "feeds_1.8.5.json").
 REFUSED = {"fc", "add", "embedding", "cross_entropy", "square_error", "log_loss", "conv2d", "image"}
 
 
+@pytest.mark.first(6)
 @pytest.mark.parametrize("name", RECORDED)
 @pytest.mark.filterwarnings("ignore:op 'elementwise_sub':RuntimeWarning")
 def test_other_shapes_and_dtypes_do_what_they_do_in_paddle(name: str) -> None:

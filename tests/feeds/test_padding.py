@@ -64,7 +64,7 @@ def trained(net: Any, anew: bool) -> tuple[list[Any], int]:
     return found, len(exe.compilations(main))
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("net", "programs"), [(sentences, 3), (counting, 4)], ids=lambda v: getattr(v, "__name__", v)
 )
@@ -75,6 +75,7 @@ def test_varied_numbers_of_sequences_share_programs(net: Any, programs: int) -> 
     assert made == programs
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("goes_on", "programs"), [(False, 1), (True, 2)])
 def test_the_longest_sequence_counts_only_where_an_op_looks_at_it(
     goes_on: bool, programs: int

@@ -221,6 +221,7 @@ def by_layer(exc):
     )
 
 
+@pytest.mark.first(100)
 @pytest.mark.once
 @pytest.mark.parametrize("name", RECORDED["dtypes"])
 def test_takes_the_dtypes_that_fluid_takes(name, monkeypatch):

@@ -91,7 +91,7 @@ def in_less_memory() -> Trained:
     return built.train(built.main, batch())
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way", [on_two_devices, in_a_pserver_job, in_less_memory], ids=lambda way: way.__name__
 )

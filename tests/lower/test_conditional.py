@@ -133,7 +133,7 @@ def programs() -> dict[str, tuple[fluid.Program, list[str]]]:
     return {name: built(net) for name, (net, _) in NETS.items()}
 
 
-@pytest.mark.first(4)
+@pytest.mark.first(2)
 @pytest.mark.parametrize("form", [Step, OpByOp])
 @pytest.mark.parametrize("name", NETS)
 def test_values_and_gradients(programs: Any, name: str, form: type[Step]) -> None:

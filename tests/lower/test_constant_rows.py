@@ -47,6 +47,7 @@ CASES: dict[str, tuple[Callable[[], Any], list[float]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("case", CASES)
 def test_constants_with_a_lod(case: str) -> None:
     make, want = CASES[case]

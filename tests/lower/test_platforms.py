@@ -152,6 +152,7 @@ def test_a_lowered_step_has_the_convolutions_of_the_program() -> None:
     assert images == []
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("net", ["lenet", "transformer", "word_model", "mlp"])
 def test_nets_have_no_branches(net: str) -> None:
     """A branch would have the host wait for what it goes by."""
@@ -166,6 +167,7 @@ def test_nets_have_no_branches(net: str) -> None:
     assert lowered.branches(text) == 0
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", ["det", "rec", "cls"])
 def test_recorded_models_lower(name: str) -> None:
     """PP-OCR's programs, predicting and, with a loss behind them, training."""

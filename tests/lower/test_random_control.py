@@ -136,6 +136,7 @@ def agree(net: Net, run: Callable[..., list[Any]], what: str) -> None:
     compare(run(net, main, [n for n in names if n]), want, names, what)
 
 
+@pytest.mark.slow
 @examples(4)
 @given(nets(DEPTH), st.sampled_from(sorted(WAYS)))
 @example(
@@ -207,7 +208,7 @@ def test_values_and_gradients(net: Net, way: str) -> None:
 ENTRIES = ("entries", 1, True, ("at", 2), ("at", 1))
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @examples(1)
 @given(nets(2))
 @example(

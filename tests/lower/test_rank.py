@@ -24,7 +24,7 @@ RECORDS = json.loads(
 NETS = {net.__name__: net for net in rank_nets.NETS}
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", NETS)
 def test_programs_and_steps_equal_paddles(name: str) -> None:
     record = RECORDS[name]

@@ -53,7 +53,7 @@ def table_of(rows):
     return want
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @examples(8)
 @given(sparse_rows())
 def test_merging_keeps_the_table(rows):
@@ -73,7 +73,7 @@ def test_merging_keeps_the_table(rows):
     )
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("net", ["one", "shared", "tied"])
 @pytest.mark.parametrize("optimizer", ["Adagrad", "Adam lazy"])
 def test_literal_and_op_by_op_equal_the_compiled_step(net, optimizer):
@@ -203,6 +203,7 @@ def lowered(optimizer, height):
         return jax.jit(lambda s, f: step(s, f)[0], donate_argnums=0).lower(state, feed).compile()
 
 
+@pytest.mark.first(2)
 @pytest.mark.optimized
 @pytest.mark.parametrize("optimizer", ["SGD", "Adagrad", "Adam lazy"])
 def test_only_the_rows_of_the_batch_are_touched(optimizer):

@@ -111,6 +111,7 @@ def total(figures):
     )
 
 
+@pytest.mark.slow
 def test_a_pure_step_under_the_scheduler_for_memory(net, monkeypatch):
     """Where the default scheduler keeps no budget, the step's own jit does, and no other; entries
     that the step does not read stay.

@@ -134,7 +134,7 @@ def branched(h):
     )
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [recurrent, looped, branched])
 def test_programs_with_blocks(block):
     """What is beside the block is computed again, what the block gives is kept."""

@@ -31,6 +31,7 @@ def model(name: str) -> tuple[fluid.Program, Any, dict[str, Any]]:
     return program, target, {"x": np.zeros(SIZES[name], "float32")}
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", [*SIZES, "lac"])
 def test_it_predicts(name: str) -> None:
     program, target, feed = model(name)

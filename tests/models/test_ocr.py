@@ -55,7 +55,7 @@ def test_programs(name: str) -> None:
     assert again.desc == program.desc
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_and_folds(name: str) -> None:
     """Within 1e-4 of Paddle; every batch_norm folds; the folded program is within 1e-5 of the plain

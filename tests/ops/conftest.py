@@ -15,17 +15,6 @@ def alone() -> Iterator[None]:
         yield
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests of other samples than the leads need no second environment."""
-    leads, call = (
-        getattr(getattr(item, "module", None), "LEADS", None),
-        getattr(item, "callspec", None),
-    )
-    name = None if leads is None or call is None else call.params.get("name")
-    if name is not None and name not in leads:
-        item.add_marker(pytest.mark.once)
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests of a batch of samples in a row, so that one worker runs them and no other compiles

@@ -53,6 +53,7 @@ MAXIMA: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.first(4)
 @pytest.mark.optimized
 @pytest.mark.parametrize("name", MAXIMA)
 def test_every_maximum_has_its_gradient(name: str) -> None:

@@ -38,6 +38,7 @@ FIRST = {named.sample.op: named for named in reversed(PLAIN)}
 
 
 # without 64-bit types int64 is int32
+@pytest.mark.first(60)
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 @pytest.mark.parametrize("op", sorted(FIRST))
 def test_lowers_for_a_gpu_and_without_64_bit_types(op: str) -> None:

@@ -36,6 +36,7 @@ def cells_of(lengths: list[int], reverse: bool) -> list[tuple[int, int, int]]:
     return found
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", LENGTHS)
 def test_a_view_has_each_row_in_its_cell_and_0_elsewhere(name: str, reverse: bool) -> None:
@@ -58,7 +59,7 @@ def functions(
     ]
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", LENGTHS)
 def test_they_are_inverse_and_differentiate_as_any_function(name: str, reverse: bool) -> None:

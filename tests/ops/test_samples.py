@@ -183,7 +183,7 @@ def test_gradients_equal_paddle(name: str) -> None:
         compare(rows_of(grads[slot]), answer[slot + "@GRAD"], sample.grad_tol, slot + "@GRAD")
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @marked(DIFFERENTIABLE, set(DIFFERENTIABLE) - FIRST)
 def test_gradients_are_derivatives(name: str) -> None:
     run = run_of(name, wide=True)

@@ -25,6 +25,7 @@ def by_jax(source: Any, x: Any, select: str, dims: Sizes, strides: Sizes) -> Any
     return jax.vjp(pooled, x)[1](source)[0]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     ("shape", "dims", "strides"),
     [

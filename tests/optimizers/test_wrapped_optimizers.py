@@ -45,6 +45,7 @@ def own_blocks(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "blocks": kept}
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize("net", wrapped_nets.NETS, ids=lambda net: net.__name__)
 def test_programs_and_three_steps_equal_paddles(net: Any) -> None:
     record = RECORDS[net.__name__]

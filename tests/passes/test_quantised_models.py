@@ -22,7 +22,7 @@ from .test_raise_to_fluid import WHOLE
 KINDS = ["conv2d", "depthwise_conv2d", "mul"]
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["mobilenet", "nnx_images", pytest.param("resnet", marks=pytest.mark.thorough)]
 )

@@ -139,7 +139,7 @@ def traced_model(name: str) -> tuple[Any, Any, Any, fluid.Traced]:
     return fn, params, x, fluid.trace(fn, params, x, state=0)
 
 
-@pytest.mark.first(4)
+@pytest.mark.first(2)
 @pytest.mark.parametrize("name", raised_models.names())
 def test_models_are_raised_whole_and_keep_their_results(name: str) -> None:
     fn, params, x, traced = traced_model(name)
@@ -152,6 +152,7 @@ def test_models_are_raised_whole_and_keep_their_results(name: str) -> None:
     assert norms - kinds["batch_norm"] == FOLDED.get(name, 0)
 
 
+@pytest.mark.slow
 def test_a_scan_is_a_recurrent_op_in_both_directions() -> None:
     def fn(p: Any, x: Any) -> Any:
         def step(carry: Any, row: Any) -> Any:
@@ -287,7 +288,7 @@ def error_of(fn: Any, args: Any, traced: fluid.Traced, result: Any) -> float:
     )
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_nothing_of_jaxs_is_left_and_results_are_the_same(name: str) -> None:
     fn, (params, x), traced, result = raised(name)
@@ -367,6 +368,7 @@ NEARLY: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("name", NEARLY)
 def test_what_only_looks_like_a_pattern_is_not_taken_for_it(name: str) -> None:
     fn, kind = NEARLY[name]

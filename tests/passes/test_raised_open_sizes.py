@@ -137,6 +137,7 @@ def at_sizes(x: Any, sizes: tuple[str | None, ...]) -> list[Any]:
     return found
 
 
+@pytest.mark.first(6)
 @pytest.mark.parametrize("name", CASES)
 def test_each_is_raised_whole_and_gives_what_it_gave(name: str) -> None:
     fn, params, x, traced, result = raised(name)
@@ -158,6 +159,7 @@ def test_paddle_runs_each(name: str, tmp_path: Path) -> None:
 EXPORTED = ("experts", "decoder", "rows", "parts", "positions", "scanned beside what is open")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", EXPORTED)
 def test_each_is_exported_for_any_size(name: str) -> None:
     fn, params, x, traced, result = raised(name)

@@ -163,7 +163,7 @@ def raised(name: str) -> tuple[Any, tuple[Any, Any], fluid.Traced, Any]:
     return fn, (params, x), traced, result
 
 
-@pytest.mark.spread(12)
+@pytest.mark.first(12)
 @pytest.mark.parametrize("name", CASES)
 def test_each_is_raised_and_gives_what_it_gave(name: str) -> None:
     fn, args, traced, result = raised(name)
@@ -207,6 +207,7 @@ NEARLY: dict[str, tuple[Case, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("name", NEARLY)
 def test_what_only_looks_like_one_is_left_composed(name: str) -> None:
     (fn, params, x, _), kind = NEARLY[name]

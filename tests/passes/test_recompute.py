@@ -56,6 +56,7 @@ def plain():
     return loss, main, startup, feed, trained(main, startup, feed, loss)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "pas", [Recompute(), Recompute(CUTS), Recompute(CUTS, heavy=False)], ids=str
 )

@@ -104,6 +104,7 @@ def test_an_interrupt_that_arrives_as_text_is_one():
         compile_lowered(Lowered("ValueError: no KeyboardInterrupt"))
 
 
+@pytest.mark.slow
 def test_interrupted_runs_lose_nothing():
     """In a process of its own, since the signal would reach the test runner too."""
     code = "from tests.runtime.test_interrupt import interrupt_many_runs; interrupt_many_runs()"

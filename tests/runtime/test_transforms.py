@@ -57,7 +57,7 @@ def built(net: Any, size: int | None, train: bool) -> tuple[fluid.Program, Any, 
     return program, loss if train else out, fluid.read_state(program, scope)
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("net", "size", "train"),
     [(classes, 16, True), (masks, None, False)],
@@ -248,6 +248,7 @@ def convolved(x: Any) -> Any:
     return layers.conv2d_transpose(layers.pool2d(layers.batch_norm(h), 2, "avg"), 2, filter_size=2)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("net", [recurrent, convolved])
 def test_devices_share_the_parameters_of_a_mapped_step(net: Any) -> None:
     """The parameters that a mapped step gives are the same on all devices: moved by the sum of the

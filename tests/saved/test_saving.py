@@ -330,6 +330,7 @@ class Full(io.RawIOBase):
         super().close()
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 @pytest.mark.parametrize("how", ["separate", "combined", "prefix", "safetensors", "inference"])
 def test_a_failed_save_leaves_the_old_files(

@@ -48,6 +48,7 @@ def test_it_ends_when_what_runs_is_answered(tmp_path: Path) -> None:
             caller.get("/v2")
 
 
+@pytest.mark.slow
 def test_another_host_is_told_of(tmp_path: Path) -> None:
     folder = nets.saved(tmp_path / "net", nets.centred)
     with nets.process(str(folder), "--host", "0.0.0.0", "--name", "mine") as (made, caller, _):

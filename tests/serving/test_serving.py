@@ -40,6 +40,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[nets.Caller]:
         yield caller
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     "net", [nets.image, nets.words, nets.centred, nets.flags, nets.open_sizes],
     ids=lambda f: f.__name__,

@@ -140,7 +140,7 @@ def test_data_parallel_is_one_device(name: str, devices: int) -> None:
         check(name, traced, lambda feed: exe.run(compiled, feed, list(traced.fetches)))
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "devices"), [("mlp", 8), ("images", 2)])
 def test_a_batch_that_the_devices_do_not_divide(name: str, devices: int) -> None:
     """Each part counts by its rows; eight places share the devices that there are."""

@@ -48,6 +48,7 @@ def minimized(fn: Any, half: str, lists: Any = None, **options: Any) -> tuple[An
     return traced, loss
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("dynamic", [None, {"x": ("b",), "y": ("b",)}])
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])
 def test_products_compute_in_half_precision_and_parameters_stay(half: str, dynamic: Any) -> None:

@@ -113,7 +113,7 @@ def check_near(expected: Any, found: Any) -> None:
         np.testing.assert_allclose(b, a, rtol=0, atol=2e-5 * scale)
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "name", [n if n in SHOWN else pytest.param(n, marks=pytest.mark.thorough) for n in MODELS]
 )
