@@ -124,7 +124,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("count", "seed"),
     [

@@ -1,8 +1,8 @@
-"""Which samples run in a second environment: another Python and jax, with XLA's ordinary effort
-(docs/testing.md).
+"""Which samples `make test` runs, also in the second environment: another Python and jax, with
+XLA's ordinary effort (docs/testing.md).
 
-What these change, they change for an op as such: the first sample of its kind shows it. conftest.py
-marks the others `once`.
+What these change, they change for an op as such: the first sample of its kind shows it. The others
+are slow (tests/choice.py).
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ SHOWN = """arithmetic special_functions indexing every_dtype linear_algebra conv
     large_constants_within""".split()
 
 
-@pytest.mark.spread(len(SHOWN))  # jax versions differ in the ops that functions are made of
 @pytest.mark.parametrize(
     "name", [n if n in SHOWN else pytest.param(n, marks=pytest.mark.thorough) for n in CASES]
 )

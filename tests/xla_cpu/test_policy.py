@@ -112,7 +112,6 @@ def test_products_and_large_loops_alone_are_fused(net: Net, width: int, fused: b
 
 
 @pytest.mark.slow
-@pytest.mark.once
 def test_a_part_of_the_suite_passes_without_it() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *PART],
