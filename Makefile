@@ -23,7 +23,7 @@ help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
 	@echo 'make test       the test suite, under ten minutes on two cores'
 	@echo 'make test-all   the test suite with the slow tests and more random examples'
-	@echo 'make test-slow  the slow tests alone (ARGS="--part 3/8": an eighth of them)'
+	@echo 'make test-slow  the slow tests alone (ARGS="--part 3/10": a tenth of them)'
 	@echo 'make test-again the part of make test that another Python, jax or effort of XLA may change'
 	@echo 'make installed  build a wheel and an sdist, install them into a fresh environment, and test what was installed (PYTHONS=...)'
 	@echo 'make search     property tests on fresh random examples, ten times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
