@@ -193,7 +193,7 @@ class Net:
                 self.values.append((var, self.slopes[-1][1], order + 1))
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_graphs_and_patterns(seed: int) -> None:
     with fresh() as (main, _):

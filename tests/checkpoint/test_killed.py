@@ -107,6 +107,7 @@ def test_a_removal_that_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["2", "4"]
 
 
+@pytest.mark.slow
 def test_the_end_of_the_process_waits(tmp_path: Path) -> None:
     script = (
         "import numpy as np, fluidjax as fluid\nfrom tests.checkpoint.killed import NAMES,"

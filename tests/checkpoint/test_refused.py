@@ -324,6 +324,7 @@ print(fluid.io.get_latest_checkpoint_serial(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_is_told_in_one_sentence(tmp_path):
     """With the cause, and without the tracebacks that orbax's threads log; the checkpoint before is
     the latest still.

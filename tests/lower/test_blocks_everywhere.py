@@ -129,6 +129,7 @@ def test_small_ops_around_a_block_are_not_run_at_once(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(doubled, 2 * np.asarray(plain), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_copy_for_testing_a_saved_model_and_what_shows_programs(tmp_path: Path) -> None:
     built = Built()
     exe, feed = built.exe, batch()

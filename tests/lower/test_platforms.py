@@ -96,6 +96,7 @@ def test_what_a_gpu_packs() -> None:
     assert packs["short"] == ([{True}, {False}], 0)
 
 
+@pytest.mark.slow
 def test_state_packed_as_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It trains as unpacked state does, is donated, saved and loaded, and counted in the report."""
     feed = {"x": np.ones((4, 8), "float32"), "label": np.zeros((4, 1), "int64")}

@@ -59,7 +59,7 @@ def functions(
     ]
 
 
-@pytest.mark.first(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", LENGTHS)
 def test_they_are_inverse_and_differentiate_as_any_function(name: str, reverse: bool) -> None:

@@ -96,7 +96,7 @@ def said(predictor: Any, x: np.ndarray) -> np.ndarray:
     return out.as_ndarray()
 
 
-@pytest.mark.first(3)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("net", APART + TOGETHER, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("sizes", [(), (4, 8)], ids=["learnt", "named"])
 def test_results_are_those_of_the_true_rows(

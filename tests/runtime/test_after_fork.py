@@ -90,6 +90,7 @@ print("parent", read("w"))
 )
 
 
+@pytest.mark.slow
 def test_what_a_thread_was_changing_at_the_fork_is_told() -> None:
     """A child has none of its parent's threads, so it would wait for their turn for ever."""
     found = subprocess.run(

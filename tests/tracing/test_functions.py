@@ -27,6 +27,7 @@ SHOWN = """arithmetic special_functions indexing every_dtype linear_algebra conv
     large_constants_within""".split()
 
 
+@pytest.mark.first(14)
 @pytest.mark.parametrize(
     "name", [n if n in SHOWN else pytest.param(n, marks=pytest.mark.thorough) for n in CASES]
 )
