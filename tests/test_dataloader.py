@@ -196,6 +196,7 @@ def test_leaving_the_loop_stops_the_thread(xy):
     assert closed == [1] and not ours()
 
 
+@pytest.mark.slow
 def test_an_iteration_that_is_open_at_exit_makes_no_noise():
     script = (
         "import numpy as np, fluidjax as fluid\n"

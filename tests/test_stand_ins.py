@@ -59,6 +59,7 @@ def test_every_name_is_there(below):
     assert not hasattr(module, "Nonsense")
 
 
+@pytest.mark.slow
 def test_a_script_that_imports_them_runs(tmp_path):
     """With the rest of its module static, as old toolkits have it; and the report of names still
     says that they are absent.

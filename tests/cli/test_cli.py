@@ -329,6 +329,7 @@ def test_an_input_with_open_sizes_is_given_them_by_the_option_that_the_sentence_
     assert example("x", [-1, 3, 48, -1]) == "--shape x=1,3,48,32"
 
 
+@pytest.mark.slow
 def test_memory_of_a_saved_model(capsys, tmp_path):
     model = str(ROOT / "tests/data/saved/separate")
     assert cli.main(["memory", model, "--batch", "4", "--picture", str(tmp_path / "m.svg")]) == 0
@@ -345,6 +346,7 @@ def test_memory_of_a_saved_model(capsys, tmp_path):
     assert report["plain"] == max(point["bytes"] for point in report["timeline"])
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_is_no_error() -> None:
     """As `fluidjax passes | head` has it."""
     reads, writes = os.pipe()

@@ -29,7 +29,6 @@ RECORDED = json.loads(
 _MORE = ("after training, abs_max", "weights, channels", "conv, functions of weights")
 
 
-@pytest.mark.first(3)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=pytest.mark.thorough) if n in _MORE else n for n in sorted(CASES)],

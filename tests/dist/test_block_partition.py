@@ -186,6 +186,7 @@ def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
     assert bool(state) == (name not in ("sgd", "sgd, l2"))
 
 
+@pytest.mark.slow
 @pytest.mark.optimized
 def test_what_travels_are_the_parameters_and_their_gradients_once():
     """A reduce-scatter and an all-gather of all parameters' elements, and no other collective."""

@@ -510,6 +510,7 @@ def test_a_word_that_is_cut_short_is_no_option(capsys):
     assert ended.value.code == 2 and "ambiguous" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_job_of_one_is_an_ordinary_run(tmp_path):
     path = tmp_path / "one.py"
     path.write_text("import paddle.fluid as fluid; print(fluid.dist.current_job())")

@@ -225,6 +225,7 @@ def test_ids_that_no_table_has(distributed: bool) -> None:
         job.step([good, {**other, "z": np.full((6, 1), -1)}])
 
 
+@pytest.mark.slow
 def test_sequences() -> None:
     """Ragged feeds, of other lengths for every trainer and step, for which rows are looked up on
     the pservers.

@@ -127,6 +127,7 @@ def test_scope_writes_reach_the_pieces():
         )
 
 
+@pytest.mark.slow
 def test_programs_in_turn_on_one_scope(tmp_path):
     """Sharded, then whole on one device, saved and loaded, then sharded on two devices."""
     nets = [Net(OPTIMIZERS["momentum"]()) for _ in range(2)]

@@ -163,6 +163,7 @@ def test_a_table_larger_than_the_share_of_a_device_trains(dealt, mesh):
     assert not np.delete(result, touched, axis=0).any()
 
 
+@pytest.mark.slow
 @pytest.mark.optimized
 def test_what_travels_and_what_is_held_do_not_grow_with_the_table(mesh):
     def compiled(height):

@@ -404,6 +404,7 @@ def test_a_batch_that_fits_waits_for_sizes_of_its_own():
     assert shapes([8, 8], PATIENCE) == 4  # pools do not look at how long the longest is
 
 
+@pytest.mark.slow
 def test_threads_that_feed_new_sizes_at_once():
     """Each may add sizes while another looks for those that fit."""
     pooled = layers.sequence_pool(layers.scale(x_var(), 2.0), "sum")

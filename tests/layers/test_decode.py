@@ -49,7 +49,7 @@ FOUND = [n for n in NETS if n not in decode_nets.PROGRAMS_ALONE]
 FOUND.sort(key=lambda n: n == "contrib_search")  # the dearest last
 
 
-@pytest.mark.first(4)
+@pytest.mark.first(8)
 @pytest.mark.parametrize("name", FOUND)
 def test_what_is_found_equals_paddles(name: str) -> None:
     main, startup, fetches = built(name)

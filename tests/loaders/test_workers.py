@@ -346,6 +346,7 @@ def test_ctrl_c_leaves_no_process(tmp_path):
             os.kill(pid, 0)
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_workers_are_started_or_ended(monkeypatch):
     """In the moment after a fork, and in the middle of ending them: no process stays, and the
     interrupt is heard.

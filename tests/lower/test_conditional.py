@@ -210,6 +210,7 @@ def test_sixteen_cases_are_traced_once_each() -> None:
     assert ran.count("scale") == 17
 
 
+@pytest.mark.slow
 def test_long_chains_of_cases_need_no_higher_limit_of_calls() -> None:
     """Some forty calls for each of them: 1.8.5 runs 80 and more, and Python's usual limit ends at
     40.

@@ -35,6 +35,7 @@ SEGMENTS = [
 ]
 
 
+@pytest.mark.slow
 def test_masks_are_compiled_once_for_objects_and_polygons_of_any_number() -> None:
     """Up to their buckets; and they are what exact sizes give."""
     main, place, exe = fluid.Program(), fluid.CPUPlace(), fluid.Executor(fluid.CPUPlace())

@@ -226,6 +226,7 @@ def test_picture_without_matplotlib(trained, tmp_path, monkeypatch):
         trained[2].save_picture(tmp_path / "t.png")
 
 
+@pytest.mark.slow
 @on_cpu
 def test_memory_optimize_turns_the_scheduler_on():
     main, startup, loss = training()

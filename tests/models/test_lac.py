@@ -46,7 +46,7 @@ def test_recorded_batches(lac: Any, number: int) -> None:
     assert (tags == BATCHES[f"{number}/tags"]).all()
 
 
-@pytest.mark.once
+@pytest.mark.slow
 def test_each_sentence_by_itself_gives_the_same(lac: Any) -> None:
     """What stands beside a sentence, and the padding behind it, changes nothing."""
     lengths = BATCHES["1/lengths"].tolist()

@@ -110,7 +110,7 @@ def wrong(sample: Sample) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]
             yield f"{name} = nan", given, {**attrs, name: float("nan")}
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("part", range(8))
 def test_what_is_built_wrongly(part: int) -> None:

@@ -103,6 +103,7 @@ def test_results_that_gradients_take_may_wait():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.slow
 def test_values_stay(net):
     """Op by op bit for bit, and compiled with the moves (the CPU's compiler passes over them), for
     every way that there is.

@@ -139,7 +139,7 @@ def traced_model(name: str) -> tuple[Any, Any, Any, fluid.Traced]:
     return fn, params, x, fluid.trace(fn, params, x, state=0)
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", raised_models.names())
 def test_models_are_raised_whole_and_keep_their_results(name: str) -> None:
     fn, params, x, traced = traced_model(name)
@@ -152,7 +152,6 @@ def test_models_are_raised_whole_and_keep_their_results(name: str) -> None:
     assert norms - kinds["batch_norm"] == FOLDED.get(name, 0)
 
 
-@pytest.mark.slow
 def test_a_scan_is_a_recurrent_op_in_both_directions() -> None:
     def fn(p: Any, x: Any) -> Any:
         def step(carry: Any, row: Any) -> Any:

@@ -207,7 +207,7 @@ NEARLY: dict[str, tuple[Case, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.first(2)
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", NEARLY)
 def test_what_only_looks_like_one_is_left_composed(name: str) -> None:
     (fn, params, x, _), kind = NEARLY[name]

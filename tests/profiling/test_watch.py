@@ -152,6 +152,7 @@ def net():
     return main, loss, scope, {"x": np.ones((1024, 1500), "float32")}
 
 
+@pytest.mark.slow
 def test_a_profile_names_the_lines():
     main, loss, scope, feed = net()
     before = {

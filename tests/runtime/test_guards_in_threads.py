@@ -123,6 +123,7 @@ def test_threads_number_names_in_turn() -> None:
     assert sorted(names) == sorted(f"fc_{i}" for i in range(2000))
 
 
+@pytest.mark.slow
 def test_programs_are_built_and_run_in_threads() -> None:
     """Each equals what one thread alone builds and trains, names, text and values."""
     barrier = threading.Barrier(4, timeout=30)

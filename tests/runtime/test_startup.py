@@ -165,6 +165,7 @@ def test_large_arrays_are_filled_block_by_block(expected: Any, monkeypatch: Any)
     sampling.whole.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.optimized
 def test_also_as_xla_fuses_them_by_default() -> None:
     sampling.shared.cache_clear()

@@ -296,6 +296,7 @@ def test_loading_comes_between_two_steps(tmp_path: Path) -> None:
     assert together(load, train)[1] == [0.0] * 60
 
 
+@pytest.mark.slow
 def test_predictions_beside_training_in_one_scope() -> None:
     """The program for tests reads what the other one donates; programs that share parameters; loads
     and stores between.

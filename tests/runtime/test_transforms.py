@@ -176,6 +176,7 @@ def test_a_test_program_asks_for_no_key() -> None:
         fluid.step_fn(main, [out])(state, feed)
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_cross_entropy_outside_of_x64() -> None:
     """jax.grad of the step, whose labels are int64: softmax(x) - one_hot(y)."""
     with fresh(3) as (main, _):

@@ -25,6 +25,7 @@ from . import nets
 GOOD = {"x": np.ones((1, 4), "float32")}
 
 
+@pytest.mark.slow
 def test_it_ends_when_what_runs_is_answered(tmp_path: Path) -> None:
     folder = nets.saved(tmp_path / "net", lambda: ([x := nets.fluid.data("x", [None, 4])], [nets.layers.fc(x, 2)]))  # fmt: skip
     with nets.process(str(folder), "--wait", "3000", "--batch-sizes", "4") as (made, caller, line):
@@ -76,6 +77,7 @@ def test_wrong_usage_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixtu
             assert says in said and said.count("\n") == 1, said
 
 
+@pytest.mark.slow
 def test_without_the_packages_a_sentence() -> None:
     code = "import sys; sys.modules['orjson'] = None\nfrom fluidjax.cli import main\nmain(['serve', 'x'])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

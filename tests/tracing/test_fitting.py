@@ -158,6 +158,7 @@ class Images(nn.Module):
         return nn.Dense(10)(x.reshape((x.shape[0], -1)))
 
 
+@pytest.mark.slow
 def test_where_half_cannot_be_reached_the_remedy_is_a_smaller_batch() -> None:
     x = jax.random.normal(jax.random.key(0), (64, 16, 16, 1))
     y = jnp.arange(64) % 10

@@ -34,6 +34,7 @@ def split() -> Any:
     return jax.shard_map(body, mesh=mesh, in_specs=D, out_specs=D)
 
 
+@pytest.mark.slow
 def test_a_large_constant_of_what_each_device_runs_is_an_argument(split: Any) -> None:
     def loss(w: Any, x: Any) -> Any:
         return split(w * x).sum()

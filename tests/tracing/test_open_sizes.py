@@ -214,6 +214,7 @@ def test_what_is_no_size_is_refused() -> None:
         traced.main.serialize_to_string()
 
 
+@pytest.mark.slow
 def test_a_size_that_is_at_least_a_number(tmp_path: Path) -> None:
     """In the program's text, in what it is fed, raised, and exported; said by `dynamic`, or by the
     constraints of jax.export.
