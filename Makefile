@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
-	@echo 'make test       the test suite, under ten minutes on two cores'
+	@echo 'make test       the test suite without the slow tests'
 	@echo 'make test-all   the test suite with the slow tests and more random examples'
 	@echo 'make test-slow  the slow tests alone (ARGS="--part 3/10": a tenth of them)'
 	@echo 'make test-again the part of make test that another Python, jax or effort of XLA may change'

@@ -26,7 +26,11 @@ def mark_slow(items: Iterable[pytest.Item]) -> None:
         first = item.get_closest_marker("first")
         leads, name = getattr(item.module, "LEADS", None), item.callspec.params.get("name")
         test = item.nodeid.partition("[")[0]
-        if name not in leads if leads and name else first and seen[test] >= first.args[0]:
+        if leads and name:
+            slow = name not in leads
+        else:
+            slow = first is not None and seen[test] >= first.args[0]
+        if slow:
             item.add_marker(pytest.mark.slow)
         seen[test] += 1
 
