@@ -38,7 +38,11 @@ OCR = tuple(f"{name}, {batch}" for name in SAVED for batch in (1, 8))
 NETS = ("ResNet-50", "MobileNet-v1", "BERT, 4 layers")
 PREDICTING = (*(f"{name}, {batch}" for name in NETS for batch in (1, 8)), *OCR)
 SEARCHES = ("beam search, 1 sentence", "beam search, 8 sentences")
-UNUSUAL = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")  # a user's Python keeps what it has compiled
+# a user's Python keeps what it has compiled, and fluidjax chooses where executables are kept
+UNUSUAL = (
+    "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "JAX_COMPILATION_CACHE_DIR",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS",
+)  # fmt: skip
 LATER = 0.005  # seconds after the loss that are reported
 WARM_UP, TURNS, TURN = 4, 9, 0.4  # steps, turns, seconds of CPU time that a turn is to take
 

@@ -30,22 +30,18 @@ MARKS = ("1", "10", "30", "100", "300", "1000")
 TURNS = 3  # processes of each kind; the medians count
 SECONDS = 90.0  # at the first of MARKS after so long a script ends
 CORES = {"two cores": {0, 1}, "one core": {0}}
+CPU = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 
 
 def run(
-    side: str, net: str, cores: set[int], cache: str = "", last: int = 1000
-) -> Mapping[str, tuple[float, float]]:
+    side: str, net: str, cores: set[int], cache: str = "", last: int = 1000,
+    device: Mapping[str, str] = CPU,
+) -> Mapping[str, tuple[float, float]]:  # fmt: skip
     """Step -> CPU seconds of all threads, and seconds by the clock, since the process was started.
-    cache: the folder; "": none.
+    cache: the folder; "": none. device: what the environment says of it.
     """
     environ = {n: v for n, v in os.environ.items() if n not in beside.UNUSUAL}
-    environ |= {
-        "CUDA_VISIBLE_DEVICES": "",
-        "JAX_PLATFORMS": "cpu",
-        "GLOG_v": "0",
-        "CPU_NUM": "1",
-        "STARTED": repr(time.time()),
-    }
+    environ |= {"GLOG_v": "0", "CPU_NUM": "1", "STARTED": repr(time.time())}
     environ |= (
         {"FLAGS_compilation_cache": "1", "FLAGS_compilation_cache_dir": cache}
         if cache
@@ -53,6 +49,7 @@ def run(
     )
     if side != "paddle":
         environ["PYTHONPATH"] = str(beside.ROOT)
+    environ |= device
     command = [str(beside.PYTHONS[side]), str(SCRIPT), side, net, str(last), str(SECONDS)]
     made = subprocess.run(
         command,

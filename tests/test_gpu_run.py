@@ -91,6 +91,8 @@ def test_the_page_is_made_of_the_lines(tmp_path: Path) -> None:
         {"sides": {"f32": {"ms": 2.0, "ratio": 1.01, "samples_a_second": 2048.0}}, "gflop": 400.0},
     )
     records.add("tests", {"outcome": "passed", "test": "test_ops.py::test_x[1]"})
+    seconds = {"1": 2.5, "10": 2.75}
+    records.add("whole scripts", {"net": "LeNet", "kind": "second run", "wall_s": seconds})
     kept, written = tmp_path / "gpu.json", tmp_path / "gpu.md"
     written.write_text(page.PAGE.read_text())
     page.main(str(records.path), page=written, figures=kept)
@@ -103,7 +105,9 @@ def test_the_page_is_made_of_the_lines(tmp_path: Path) -> None:
         "on NVIDIA H100, 16 cores; Python 3.12.3, jax 0.11.2" in text
         and "No GPU has been measured yet" not in text
     )
-    assert set(json.loads(kept.read_text())) == {"a tests", "b roofline", "c training"}
+    assert "| LeNet | second run | 2.5 | 2.75 |  |" in text
+    tables = {"a tests", "b roofline", "c training", "h scripts"}
+    assert set(json.loads(kept.read_text())) == tables
     later = Records(tmp_path / "later.jsonl")
     later.add("run", {"rehearsal": False})
     later.add(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from . import curves, dispatch, inference, pieces, roofline, training
+from . import curves, dispatch, inference, pieces, roofline, training, whole_scripts
 from .records import Found
 
 CASES: dict[str, Callable[[], Iterator[Found]]] = {
@@ -26,4 +26,5 @@ CASES: dict[str, Callable[[], Iterator[Found]]] = {
     "small state": dispatch.small_state,
     "curve transformer": curves.transformer,
     "curve resnet50": curves.resnet50,
+    "whole scripts": whole_scripts.whole_scripts,
 }

@@ -33,8 +33,9 @@ LISTED = (
     Listed("small state", "dispatch"),
     Listed("curve transformer", "curves", 40),
     Listed("curve resnet50", "curves", 40),
+    Listed("whole scripts", "scripts", 240),
 )
 TESTS = "tests"
-GROUPS = ("roofline", "dispatch", TESTS, "train", "pieces", "inference", "curves")
+GROUPS = ("roofline", "dispatch", TESTS, "train", "pieces", "inference", "curves", "scripts")
 # What a rehearsal runs by default: a little of each kind, within a minute. ONLY asks for others.
 REHEARSED = ("machine", "roofline", "tiny net", "small state", "mlp", "recommender")

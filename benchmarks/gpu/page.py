@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..page import DOCS, Measured, Table, keep
+from ..scripts import MARKS
 from .records import Found, Records
 
 PAGE, FIGURES = DOCS / "gpu.md", DOCS / "gpu.json"
@@ -142,6 +143,14 @@ def curves(found: Sequence[Found]) -> Rows:
     return rows
 
 
+def whole_scripts(found: Sequence[Found]) -> Rows:
+    return [
+        (r["net"], r["kind"], *(_number(r["wall_s"].get(mark)) for mark in MARKS))
+        for r in _of(found, "whole scripts")
+        if "net" in r
+    ]
+
+
 def tests(found: Sequence[Found]) -> Rows:
     """By file: how many passed, and what did not."""
     counts: dict[str, dict[str, int]] = {}
@@ -171,6 +180,10 @@ TABLES: dict[str, tuple[str, tuple[str, ...], Callable[[Sequence[Found]], Rows]]
     "g memory": (
         "Time against memory of a training step, MB; peak: the device's count up to then",
         ("net", "side", "temporaries", "total", "peak", "ms", "ratio"), curves,
+    ),
+    "h scripts": (
+        "Whole scripts, seconds by the clock from the start of the process to step n; the second run finds what the first compiled",
+        ("net", "side", *MARKS), whole_scripts,
     ),
 }  # fmt: skip
 

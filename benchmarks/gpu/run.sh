@@ -3,7 +3,7 @@
 #
 #   BUDGET=540        seconds in all; what matters most comes first
 #   OUT=bench-output  folder of results.jsonl (a line a finding, written as it comes) and of logs
-#   ONLY=tests,train  groups or cases to run: roofline, dispatch, tests, train, pieces, inference, curves; all by default
+#   ONLY=tests,train  groups or cases to run: roofline, dispatch, tests, train, pieces, inference, curves, scripts; all by default
 #   TESTS="ops or nets"  of the tests those whose names fit (pytest's -k)
 #   PIECES=dropout,gelu  of the single ops those whose names have one of these in them
 #   PYTHON=python3    the interpreter; it needs jax with CUDA, flax, optax, pytest, pytest-xdist

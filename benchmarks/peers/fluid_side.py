@@ -40,7 +40,7 @@ def _training(case):
             "adam": lambda: fluid.optimizer.Adam(1e-3),
             "momentum": lambda: fluid.optimizer.Momentum(1e-2, 0.9),
         }[optimizer]().minimize(loss)
-    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe, scope = fluid.Executor(), fluid.Scope()
     with fluid.scope_guard(scope):
         exe.run(startup)
     # as each is fastest: Paddle compiles a program with many passes, and one device needs no data
@@ -70,7 +70,7 @@ def _on_sentences(case):
     with fluid.program_guard(main, startup):
         loss = net(fluid)
         fluid.optimizer.SGD(rate).minimize(loss)
-    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe, scope = fluid.Executor(), fluid.Scope()
     with fluid.scope_guard(scope):
         exe.run(startup)
     feeds, taken = [fed(fluid, batch) for batch in batches(int(count))], [0]
