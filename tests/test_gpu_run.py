@@ -17,6 +17,8 @@ from benchmarks.gpu import cases, page
 from benchmarks.gpu.listed import GROUPS, LISTED, REHEARSED, Listed
 from benchmarks.gpu.records import Records
 
+ROOT = Path(__file__).parents[1]
+TESTS = sorted(p.stem for p in (ROOT / "tests/gpu").glob("test_*.py"))
 WAITS = "import sys; print('READY one', flush=True); sys.stdin.readline(); "
 ADDS = (
     "from pathlib import Path; from benchmarks.gpu.records import Records;"
@@ -52,6 +54,21 @@ def test_a_case_that_dies_or_hangs_costs_itself_alone(
     assert told["crashes"].startswith("ended with -") and told["hangs"].startswith("over 1 s")
     assert told["is never ready"] == "cut" and "fine" not in told
     assert "findings" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TESTS)
+def test_the_tests_of_the_gpu_pass_where_the_cpu_takes_its_place(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So they are in order when a GPU is there."""
+    monkeypatch.setenv("TESTS", name)
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # whose tests are told by its master
+    run = conductor.Conductor(tmp_path, tmp_path, 600, ["tests"], rehearsal=True)
+    fine = run.run()
+    outcomes = [r["outcome"] for r in run.records.read() if "outcome" in r]
+    assert fine and "passed" in outcomes, list(run.records.read())
 
 
 def test_every_listed_case_is_there() -> None:

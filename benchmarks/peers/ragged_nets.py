@@ -67,7 +67,7 @@ def sentiment(fluid, width=512, depth=3):
     return layers.mean(layers.cross_entropy(classes, label))
 
 
-def text_cnn(fluid):
+def text_cnn(fluid, width=64):
     """The book's convolutions over three and four words, and a class for each sentence."""
     word, label = (
         fluid.data("word", [None, 1], "int64", lod_level=1),
@@ -75,7 +75,8 @@ def text_cnn(fluid):
     )
     x = fluid.layers.embedding(word, [WORDS, 64])
     found = [
-        fluid.nets.sequence_conv_pool(x, 64, size, act="tanh", pool_type="sqrt") for size in (3, 4)
+        fluid.nets.sequence_conv_pool(x, width, size, act="tanh", pool_type="sqrt")
+        for size in (3, 4)
     ]
     return fluid.layers.mean(
         fluid.layers.cross_entropy(fluid.layers.fc(found, 2, act="softmax"), label)

@@ -38,15 +38,12 @@ print(json.dumps({"losses": losses, "hits": seen["cache_hits"], "misses": seen["
 
 
 def process(folder: Path) -> dict[str, Any]:
-    kept = {
-        n: v for n, v in os.environ.items() if not n.startswith(("JAX_COMP", "JAX_PERS", "FLAGS_"))
-    }
-    ours = {
-        "FLAGS_compilation_cache_dir": str(folder),
-        "PYTHONPATH": f"{ROOT}:{os.environ['PYTHONPATH']}",
-    }
+    unset = ("JAX_COMPILATION", "JAX_PERSISTENT", "FLAGS_")
+    environ = {n: v for n, v in os.environ.items() if not n.startswith(unset)}
+    environ["FLAGS_compilation_cache_dir"] = str(folder)
+    command = [sys.executable, "-c", CODE]
     done = subprocess.run(
-        [sys.executable, "-c", CODE], env=kept | ours, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
