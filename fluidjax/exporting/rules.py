@@ -29,10 +29,6 @@ class Op:
     def has(self, slot: str) -> bool:
         return any(n != EMPTY for n in self.desc.input(slot))
 
-    def wants(self, slot: str) -> bool:
-        """Whether the op writes this slot."""
-        return bool(self.desc.output(slot))
-
     def all(self, slot: str) -> list[Value]:
         return [self.value(n) for n in self.desc.input(slot) if n != EMPTY]
 
