@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..base.dtypes import numpy_dtype
+from ..base.dtypes import REAL_OF, numpy_dtype
 from ..errors import FluidError
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
 from ..lower.open import open_attrs
@@ -138,6 +138,9 @@ class Exporter:
             if op.type not in REGISTRY and op.type not in self.rules:
                 raise Lacking("no such op is known")
             raise Lacking("it has no rule", "")
+        names = (*op.desc.reads, *op.desc.writes)
+        if any((var := self.var(n)) is not None and var.dtype in REAL_OF for n in names):
+            raise Lacking("its numbers are complex", "write it for their real and imaginary parts")
         if op.desc.blocks:
             op.exporter = self
         made = rule(self.graph, op)
@@ -219,6 +222,8 @@ class Exporter:
             out[slot_name] = []
             for name, array in zip(names, results, strict=False):
                 if not hasattr(array, "dtype") or not hasattr(array, "shape"):
+                    return None
+                if jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended):  # a random key
                     return None
                 array = np.asarray(array)
                 if array.nbytes > max(size, FOLDED):

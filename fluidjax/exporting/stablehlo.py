@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..base.dtypes import numpy_dtype
+from ..base.dtypes import JAX_ONLY, numpy_dtype
 from ..errors import FeedError, FluidValueError, ParseError, UnsupportedError, near
 from ..ir.desc import FrozenMap, VarDesc
 from ..ir.dims import bare, bounded
@@ -142,7 +142,8 @@ def to_stablehlo(
     }
     files: dict[str, Pieces] = {}
     if kept:
-        files[f"{path.name}.state"] = files_of(dict(found.values), "all")["all"]
+        stored = {n: v.view(_stored(v.dtype)) for n, v in found.values.items()}
+        files[f"{path.name}.state"] = files_of(stored, "all")["all"]
     text = json.dumps(beside, indent=1).encode()
     files |= {path.name: lambda: [code], f"{path.name}.json": lambda: [text]}
     write_files(path.parent, files)
@@ -232,7 +233,9 @@ class Loaded:
             raise FeedError(f"the state lacks {lacking[0]!r}")
         given = [np.asarray(held[n]) for n in self.state]
         for each in self.inputs:
-            value = np.asarray(feed[each["name"]])
+            value = feed[each["name"]]
+            if not each["dtype"].startswith("key<"):  # a random key is no array of NumPy's
+                value = np.asarray(value)
             fits = len(value.shape) == len(each["shape"]) and all(
                 bounded(n)[1] <= m if isinstance(n, str) else n == m
                 for n, m in zip(each["shape"], value.shape, strict=True)
@@ -308,8 +311,9 @@ def _state(
 ) -> dict[str, np.ndarray]:
     if not described:
         return {}
+    dtypes = {t["name"]: a.dtype for t, a in zip(described, avals, strict=False)}
     wanted = {
-        t["name"]: VarDesc(t["name"], tuple(a.shape), str(a.dtype)) for t, a in zip(described, avals, strict=False)
+        t["name"]: VarDesc(t["name"], tuple(a.shape), str(_stored(a.dtype))) for t, a in zip(described, avals, strict=False)
     }  # fmt: skip
     found = read_arrays(wanted, str(where.parent), f"{where.name}.state")
     for name, var in wanted.items():
@@ -318,4 +322,10 @@ def _state(
             raise ParseError(
                 f"'{where}.state' has not the {var.dtype}{list(var.shape or ())} '{name}'"
             )
-    return {name: found[name] for name in wanted}
+    return {name: np.asarray(found[name]).view(dtype) for name, dtype in dtypes.items()}
+
+
+def _stored(dtype: Any) -> np.dtype[Any]:
+    """The dtype in a file of Paddle's: numbers that it lacks lie there as integers of their size."""
+    name = np.dtype(dtype).name
+    return np.dtype(f"int{8 * dtype.itemsize}" if name in JAX_ONLY else dtype)

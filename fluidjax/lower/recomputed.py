@@ -44,9 +44,16 @@ class Tie:
                 env[name], _ = jax.lax.optimization_barrier((env[name], true))
             elif name in env:
                 env[name] = jax.tree.map(
-                    lambda x: jnp.where(true, x, np.zeros((), x.dtype)) if _computed(x) else x,
+                    lambda x: _tied(true, x) if _computed(x) else x,
                     env[name],
                 )
+
+
+def _tied(true: Any, value: Any) -> Any:
+    if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):  # numbers drawn again hang on their key
+        data = _tied(true, jax.random.key_data(value))
+        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(value))
+    return jnp.where(true, value, np.zeros((), value.dtype))
 
 
 def on_host(env: dict[str, Any], names: Iterable[str], there: bool) -> None:

@@ -358,9 +358,13 @@ def _folded(
         return None  # before anything large is made
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         result = fn(**values, **attrs)
-    if any(x.size > FOLD for x in jax.tree.leaves(result)):
+    if any(x.size > FOLD or _is_key(x) for x in jax.tree.leaves(result)):
         return None
     return jax.tree.map(np.asarray, result)
+
+
+def _is_key(value: Any) -> bool:
+    return jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
 
 
 def _shapes(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:

@@ -201,8 +201,9 @@ def _assign(reader: Reader, block: Block, new: Mapping[str, Atom], fetched: set[
     block.renamed |= direct
     for name in direct:
         del block.vars[name]
+    written = set(direct.values())
     rest = [
-        (name, reader.named(block, value)) for name, value in new.items() if value not in direct
+        (name, reader.named(block, value)) for name, value in new.items() if name not in written
     ]
     sources = {
         source: _copied(reader, block, source) if source in new else source for _, source in rest

@@ -140,6 +140,12 @@ def flags(x: Any) -> Any:
     return jnp.where(x > 0, x > 0.5, x < -0.5), jnp.tril(x > -0.1), (x > 0)[:, 0]
 
 
+def rounded(x: Any) -> Any:
+    halves = jnp.concatenate([jnp.arange(-3.5, 4, 0.5), jnp.array([0.49999997, 8388609.0])])
+    x = jnp.concatenate([x.ravel(), halves])
+    return jnp.round(x), lax.round(x), jnp.round(x, 2), jnp.rint(x)
+
+
 def nothing(x: Any) -> Any:
     return x.reshape(4, 0), jnp.concatenate([x, x + 1], 0), x.sum(), jnp.ones((2, 0)) @ x
 
@@ -157,6 +163,7 @@ FUNCTIONS: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]] = [
     ("loops", loops, (normal(3, 4),)),
     ("logarithms", logarithms, (normal(3, 4),)),
     ("statistics", statistics, (normal(5, 4),)),
+    ("rounded", rounded, (normal(3, 4),)),
     ("flags", flags, (normal(4, 4),)),
     ("nothing", nothing, (normal(0, 4),)),
     ("derived", derived, (normal(3, 4),)),
@@ -252,3 +259,16 @@ def test_what_lacks_is_named(name: str, tmp_path: Path) -> None:
         fluid.export(traced, tmp_path / "f.onnx", opset=18)
     assert all(lack.what.startswith("jax.") and lack.places for lack in error.value.report.lacks)
     assert not list(tmp_path.iterdir())
+
+
+def test_complex_numbers_are_refused_op_by_op(tmp_path: Path) -> None:
+    def fn(x: Any) -> Any:
+        z = lax.complex(x, x)
+        return jnp.abs(z @ z.T), x + 1
+
+    traced = fluid.trace(fn, normal(3, 4))
+    with pytest.raises(
+        ExportError, match=r"jax\.dot_general.*complex.*test_jax_functions"
+    ) as error:
+        fluid.export(traced, tmp_path / "f.onnx")
+    assert "jax.add" not in [lack.what for lack in error.value.report.lacks]

@@ -90,6 +90,27 @@ def test_a_traced_function(tmp_path: Path) -> None:
     np.testing.assert_allclose(made, np.tanh(x) @ x.T, rtol=1e-5)
 
 
+@pytest.mark.parametrize("state", ["baked", "arguments"])
+def test_random_keys_in_the_state_and_among_the_inputs(state: str, tmp_path: Path) -> None:
+    def draw(params: Any, x: Any, key: Any) -> Any:
+        noise = jax.random.normal(jax.random.fold_in(params["key"], 1), x.shape)
+        own, other = jax.random.split(key)
+        return x * params["w"] + noise + jax.random.uniform(own, x.shape), other
+
+    params = {"w": jnp.float32(2), "key": jax.random.key(3)}
+    x, key, path = jnp.ones(3), jax.random.key(5), tmp_path / "f.hlo"
+    traced = fluid.trace(draw, params, x, key, state=0)
+    fluid.export(traced, path, "stablehlo", platforms=("cpu",), state=state)
+    loaded = fluid.load_exported(path)
+    found, expected = loaded({"x": x, "key": key}), jax.jit(draw)(params, x, key)
+    y, other = (found[n] for n in traced.fetches)
+    np.testing.assert_array_equal(y, expected[0])
+    np.testing.assert_array_equal(jax.random.key_data(other), jax.random.key_data(expected[1]))
+    for wrong in (jax.random.key_data(key), jax.random.key(5, impl="rbg"), jax.random.split(key)):
+        with pytest.raises(FeedError, match=r"it takes key key<fry>\[\]"):
+            loaded({"x": x, "key": wrong})
+
+
 @pytest.mark.parametrize(
     ("feed", "said"),
     [

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import fluidjax as fluid
@@ -33,6 +35,41 @@ SHOWN = """arithmetic special_functions indexing every_dtype linear_algebra conv
 )
 def test_a_program_computes_what_the_function_does(name: str) -> None:
     check_case(name)
+
+
+def test_state_that_becomes_constants() -> None:
+    """Counters that start anew and flags that are set: no op of the function computes them."""
+
+    def fn(s: Any, x: Any) -> Any:
+        fresh = {
+            "n": jnp.int32(0),
+            "m": 5,
+            "flag": True,
+            "zeros": jnp.zeros(2),
+            "half": np.float32(0.5),
+        }
+        return {**fresh, "w": s["w"] + x, "same": s["same"]}, x.sum(), 7
+
+    state = {
+        "n": jnp.int32(3),
+        "m": 1,
+        "flag": False,
+        "zeros": x_of(2),
+        "half": np.float32(2),
+        "w": x_of(2),
+        "same": 4,
+    }
+    traced = fluid.trace(fn, state, x_of(2))
+    assert parse(to_text(traced.main.desc)) == traced.main.desc
+    check_same(jax.jit(fn)(state, x_of(2)), jax.jit(traced.step())(state, x_of(2)))
+    traced.write()
+    fluid.Executor().run(traced.main, {"x": x_of(2)}, list(traced.fetches))
+    ((found, _), _) = traced.tree_of(traced.read())
+    check_same(jax.jit(fn)(state, x_of(2))[0], found)
+
+
+def x_of(size: int) -> Any:
+    return jnp.arange(1, size + 1, dtype=jnp.float32)
 
 
 def check_case(name: str) -> None:

@@ -128,10 +128,13 @@ def integer_power(g: Graph, op: Op) -> Value:
 
 @rule("jax.round")
 def rounded(g: Graph, op: Op) -> Value:
-    method = str(op.attr("rounding_method"))
-    if "EVEN" not in method.upper() and method != "1":
-        raise Lacking("halves go away from zero")
-    return g.like("Round", op["X"])
+    x = op["X"]
+    if op.attr("to_even"):
+        return g.like("Round", x)
+    size = g.like("Abs", x)
+    whole = g.like("Floor", size)
+    is_over = g.binary("GreaterOrEqual", g.minus(size, whole), g.number(0.5, x), "bool")
+    return g.times(g.like("Sign", x), g.plus(whole, g.cast(is_over, x.dtype)))
 
 
 @rule("jax.is_finite")
