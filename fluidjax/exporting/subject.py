@@ -139,6 +139,11 @@ def _pruned(
     desc: ProgramDesc, feeds: list[str] | None, fetches: list[str], params: Mapping[str, Any]
 ) -> Subject:
     known = desc.blocks[0].vars
+    if not fetches:
+        raise FluidValueError(
+            "there is nothing to export: all results are new state; name what it gives:"
+            " fetches=[variables or names]"
+        )
     if feeds is not None and len(set(feeds)) < len(feeds):
         raise FluidValueError(f"feeds names an input twice: {feeds}")
     for name in [*(feeds or ()), *fetches]:

@@ -286,7 +286,7 @@ def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) 
     for at in reversed(range(len(desc.blocks[0].ops))):
         op = desc.blocks[0].ops[at]
         reads = set(walk.reads_with_subblocks(desc, op))
-        if at in wanted or (not role(op) & OPTIMIZE and needed & _changes(desc, op, given - reads)):
+        if at in wanted or (not _only_updates(op) and needed & _changes(desc, op, given - reads)):
             kept.add(at)
             needed |= reads
     sliced = replace_ops(desc, 0, (op for at, op in enumerate(desc.blocks[0].ops) if at in kept))
@@ -307,7 +307,7 @@ def run_only(
     for op in reversed(desc.blocks[0].ops):
         reads = set(walk.reads_with_subblocks(desc, op))
         writes = needed & _changes(desc, op, given - reads)
-        if role(op) & OPTIMIZE:
+        if _only_updates(op):
             writes = {n for n in writes if (var := desc.find_var(n)) is None or not var.persistable}
         if op.uid in updates or writes:
             kept.append(op)
@@ -323,9 +323,16 @@ def _changes(desc: ProgramDesc, op: OpDesc, given: Collection[str]) -> set[str]:
     return {n for n in walk.writes_with_subblocks(desc, op) if n not in given}
 
 
+def _only_updates(op: OpDesc) -> bool:
+    """Whether no prediction needs the op. In a function of JAX's, what it returns may follow from
+    new state, such as an average, or the length of an update.
+    """
+    return bool(role(op) & OPTIMIZE) and not op.type.startswith("jax.")
+
+
 def _writer(desc: ProgramDesc, name: str) -> int:
     for at, op in enumerate(desc.blocks[0].ops):
-        if name in op.writes and not role(op) & OPTIMIZE:
+        if name in op.writes and not _only_updates(op):
             return at
     known = [n for op in desc.blocks[0].ops for n in op.writes]
     raise FluidValueError(

@@ -16,6 +16,7 @@ import jax
 import jax.extend.core as jex
 import numpy as np
 
+from ..base.dtypes import KEYS
 from ..base.roles import OP_ROLE
 from ..errors import TraceError, near
 from ..ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, OpDesc, OpType, VarDesc
@@ -196,16 +197,17 @@ class Reader:
             if hasattr(value, "dtype") and not isinstance(value, np.generic)
             else np.asarray(value)
         )
-        plain = not jax.numpy.issubdtype(array.dtype, jax.dtypes.extended)
-        if plain and array.size <= (SMALL if block.idx == 0 else LARGE):
+        if jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key):
+            if id(array) not in block.constants:
+                block.constants[id(array)] = self._constant_key(block, array)
+            return block.constants[id(array)]
+        if array.size <= (SMALL if block.idx == 0 else LARGE):
             array = np.asarray(array)
             small = dtype_name(array.dtype), array.shape, array.tobytes()
             if small not in block.constants:
                 block.constants[small] = self._constant_op(block, array)
             return block.constants[small]
-        key: Any = id(array)
-        if plain:
-            key = dtype_name(array.dtype), array.shape, np.asarray(array).tobytes()
+        key = dtype_name(array.dtype), array.shape, np.asarray(array).tobytes()
         known = block.constants
         if key not in known:
             known[key] = self.names.fresh("const")
@@ -234,6 +236,15 @@ class Reader:
         """A parameter of a block for a constant that only another block of its op reads."""
         name = self.names.fresh("unread")
         inner.vars[name] = replace(like, name=name, persistable=False)
+        return name
+
+    def _constant_key(self, block: Block, keys: Any) -> str:
+        """Random keys: their data as a constant, since no state and no file holds keys."""
+        data = self.constant(block, jax.random.key_data(keys))
+        name = self.names.fresh("key")
+        self.declare(block, name, keys, stop_gradient=True)
+        attrs = {"impl": KEYS[dtype_name(keys.dtype)]}
+        self.emit(block, "random_wrap", {"X": [data]}, {"Out": [name]}, attrs)
         return name
 
     def _constant_op(self, block: Block, array: np.ndarray) -> str:

@@ -118,6 +118,34 @@ def logarithms(x: Any) -> Any:
     return jnp.log2(jnp.abs(x) + 0.5), jnp.log10(jnp.abs(x) + 0.5), jnp.exp2(x)
 
 
+def filled(x: Any, i: Any) -> Any:
+    """Entries beyond the array, which are a number that the function gives."""
+    get = {"mode": "fill", "fill_value": 7}
+    whole = x.at[i].get(**get), x.at[:, i].get(**get), x.at[i[None], 1].get(**get)
+    along = jnp.take_along_axis(x, i[:, None], 1, mode="fill", fill_value=3)
+    return *whole, x.at[i, i].get(**get), along, (x > 0).at[i].get(mode="fill", fill_value=True)
+
+
+def samples(x: Any, n: Any) -> Any:
+    """Loops under vmap, which end for each sample at another time."""
+
+    def until(row: Any) -> Any:
+        return lax.while_loop(
+            lambda s: s[0] < 3,
+            lambda s: (s[0] + jnp.abs(row).sum(), s[1] + 1, s[2] * row),
+            (0.1, 0, row),
+        )
+
+    counted = jax.vmap(lambda row, n: lax.fori_loop(0, n, lambda i, c: c * row + i, row))(x, n)
+    return jax.vmap(until)(x), jax.vmap(until)(x[:1]), counted, until(x[0])
+
+
+def no_turns(x: Any) -> Any:
+    return lax.scan(lambda c, r: (c + r.sum(), (r, c)), 1.0, x[:0]), lax.scan(
+        lambda c, _: (c + 1, c * 2), x, length=0
+    )
+
+
 def derived(x: Any) -> Any:
     return jax.grad(lambda v: (jnp.tanh(v @ v.T) ** 2).sum())(x)
 
@@ -164,6 +192,9 @@ FUNCTIONS: list[tuple[str, Callable[..., Any], tuple[np.ndarray, ...]]] = [
     ("logarithms", logarithms, (normal(3, 4),)),
     ("statistics", statistics, (normal(5, 4),)),
     ("rounded", rounded, (normal(3, 4),)),
+    ("filled", filled, (normal(4, 4), np.array([2, -1, 3, 7], "int32"))),
+    ("samples", samples, (normal(4, 3), np.array([2, 0, 3, 1], "int32"))),
+    ("no_turns", no_turns, (normal(4, 3),)),
     ("flags", flags, (normal(4, 4),)),
     ("nothing", nothing, (normal(0, 4),)),
     ("derived", derived, (normal(3, 4),)),
@@ -272,3 +303,52 @@ def test_complex_numbers_are_refused_op_by_op(tmp_path: Path) -> None:
     ) as error:
         fluid.export(traced, tmp_path / "f.onnx")
     assert "jax.add" not in [lack.what for lack in error.value.report.lacks]
+
+
+def test_results_that_follow_from_new_state(tmp_path: Path) -> None:
+    """A metric that a step computes of its new state, and what it says of gradients and updates."""
+
+    def step(params: Any, seen: Any, x: Any) -> Any:
+        grad = jax.grad(lambda p: ((x @ p["w"]) ** 2).mean())(params)["w"]
+        params = {"w": params["w"] - 0.1 * grad}
+        seen = {"n": seen["n"] + 1, "total": seen["total"] + x.sum()}
+        return (
+            params,
+            seen,
+            seen["total"] / seen["n"],
+            jnp.linalg.norm(grad),
+            (x @ params["w"]).sum(),
+        )
+
+    args = {"w": normal(4, 2)}, {"n": np.float32(0), "total": np.float32(0)}, normal(3, 4)
+    traced = fluid.trace(step, *args)
+    want = dict(zip(traced.fetches, jax.jit(step)(*args)[2:], strict=True))
+    for got in (
+        exported(traced, tmp_path / "f.onnx", {"x": args[2]}),
+        _by_stablehlo(traced, tmp_path / "f.hlo", {"x": args[2]}),
+        _only_these(traced, {"x": args[2]}),
+    ):
+        for name, value in want.items():
+            np.testing.assert_allclose(got[name], value, rtol=1e-5, err_msg=name)
+
+
+def _by_stablehlo(traced: Any, path: Path, given: dict[str, Any]) -> Any:
+    fluid.export(traced, path, platforms=("cpu",))
+    return fluid.load_exported(path)(given)
+
+
+def _only_these(traced: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """By an Executor that leaves out what these results do not need."""
+    scope = fluid.Scope()
+    traced.write(scope)
+    names = list(traced.fetches)
+    found = fluid.Executor().run(traced.main, given, names, scope=scope, use_prune=True)
+    return dict(zip(names, found, strict=True))
+
+
+def test_a_function_of_new_state_alone_has_nothing_to_export(tmp_path: Path) -> None:
+    traced = fluid.trace(lambda p, x: {"w": p["w"] + x}, {"w": normal(3)}, normal(3))
+    for name in ("f.onnx", "f.hlo", "f.txt"):
+        with pytest.raises(fluid.FluidError, match=r"all results are new state.*fetches=\["):
+            fluid.export(traced, tmp_path / name)
+    fluid.export(traced, tmp_path / "f.onnx", fetches=["p.w"])

@@ -295,3 +295,44 @@ def test_indices_beyond_an_array_are_refused(axis: int, by: int) -> None:
     for wrong in (-1, 7):
         with pytest.raises(fluid.FluidError, match=r"expects 0 <= \w+ < 7"):
             found(np.full(shape, wrong))
+
+
+def by_fluid(fn: Any, *args: Any) -> tuple[Any, list[str]]:
+    """What the raised program computes, and the kinds of its ops."""
+    traced = fluid.trace(fn, *args)
+    result = run("raise_to_fluid", traced.main.desc, {}, keep=traced.fetches)
+    step = fluid.step_fn(fluid.Program.from_desc(result.desc), list(traced.fetches))
+    found = jax.jit(step)(dict(result.params), dict(zip(traced.feeds, args, strict=True)))[1]
+    return found, [op.type for op in result.desc.blocks[0].ops]
+
+
+def test_floats_are_compared_exactly() -> None:
+    """Fluid's own equal takes floats for equal that lie within 1e-8, and infinities for unequal."""
+    x = np.array([np.inf, -np.inf, np.nan, 1.0, 5e-9, 0.0, -0.0], np.float32)
+
+    def fn(x: Any, y: Any) -> Any:
+        whole = x == jnp.inf, x != x, x == 1e-9, x == y, x != y, y == x[:1]
+        return *whole, jnp.nan_to_num(x), jnp.isinf(x), jnp.isfinite(x), jnp.sign(x) == y
+
+    found, kinds = by_fluid(fn, x, np.roll(x, 1))
+    assert not [kind for kind in kinds if kind.startswith("jax.") and kind != "jax.sign"]
+    for a, b in zip(found, jax.jit(fn)(x, np.roll(x, 1)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_negative_indices_that_are_clipped_and_entries_beyond_that_are_numbers() -> None:
+    table, ids = normal(3, 5), np.array([1, -1, 4, -7, 0], np.int32)
+
+    def clipped(x: Any, i: Any) -> Any:
+        return x.at[i].get(mode="clip"), x.at[:, i].get(mode="clip"), jnp.take(x, i, 0, mode="clip")
+
+    def filled(x: Any, i: Any) -> Any:
+        return x.at[i].get(mode="fill", fill_value=7.0), jnp.take(
+            x, i, 1, mode="fill", fill_value=0
+        )
+
+    for fn, left in ((clipped, 0), (filled, 2)):
+        found, kinds = by_fluid(fn, table, ids)
+        assert kinds.count("jax.gather") == left
+        for a, b in zip(found, jax.jit(fn)(table, ids), strict=True):
+            np.testing.assert_array_equal(a, b)

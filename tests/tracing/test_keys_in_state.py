@@ -118,3 +118,26 @@ def test_numbers_that_are_drawn_again_within_a_budget() -> None:
     (found, _), (expected, _) = jax.jit(fitted)(state, x), jax.jit(step)(state, x)
     check_same(expected["key"], found["key"])
     np.testing.assert_allclose(found["w"], expected["w"], rtol=1e-5, atol=1e-6)
+
+
+def test_keys_that_a_function_closes_over(tmp_path: Path) -> None:
+    """Few and many of them, in the function and in its loops: their data are constants."""
+    few, many = jax.random.split(KEY, 3), jax.random.split(jax.random.key(2, impl="rbg"), 200)
+
+    def fn(state: Any, x: Any) -> Any:
+        noise = jax.random.normal(few[1], (3,)) + jax.vmap(jax.random.uniform)(many)[:3]
+        drawn = lambda c, k: (c + jax.random.normal(k) * jax.random.uniform(few[0]), None)  # noqa: E731
+        return {"w": state["w"] + noise * x}, jax.lax.scan(drawn, 0.0, many)[0], many[0]
+
+    state, x = {"w": np.ones(3, np.float32)}, np.ones(3, np.float32)
+    traced = fluid.trace(fn, state, x, state=0)
+    assert all(isinstance(value.dtype, np.dtype) for value in traced.state.values())
+    expected = jax.jit(fn)(state, x)
+    check_same(expected, jax.jit(traced.step())(state, x))
+    traced.write()
+    exe = fluid.Executor()
+    found = exe.run(traced.main, feed={"x": x}, fetch_list=list(traced.fetches))
+    np.testing.assert_allclose(found[0], expected[1], rtol=1e-5)
+    fluid.export(traced, tmp_path / "f.hlo", platforms=("cpu",))
+    loaded = fluid.load_exported(tmp_path / "f.hlo")({})
+    np.testing.assert_allclose(loaded[traced.fetches[0]], expected[1], rtol=1e-5)

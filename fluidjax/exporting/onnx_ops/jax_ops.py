@@ -558,9 +558,13 @@ def gather(g: Graph, op: Op) -> Value:
         if op["Indices"].rank == 1 and "fill" not in str(op.attr("mode")).lower():
             return _one_part(g, op)
         raise Lacking("it takes parts of slices", "index whole rows")
-    if clipped:
+    there, fill = None, op.attr("fill")
+    if clipped or fill is not None:
         most = g.minus(g.vector([g.size(x, a) for a in axes]), 1)
-        index = g.binary("Min", g.binary("Max", index, g.ints(0)), most)
+        given, index = index, g.binary("Min", g.binary("Max", index, g.ints(0)), most)
+        if not clipped:
+            same = g.cast(g.binary("Equal", given, index, "bool"), "int32")
+            there = g.cast(g.reduce("Min", same, [-1], keep=False), "bool")
     if along:
         (axis,) = axes
         batch = list(op.attr("start_indices_batching_dims"))
@@ -571,7 +575,8 @@ def gather(g: Graph, op: Op) -> Value:
         ):
             raise Lacking("it counts slices by other axes")
         index = g.squeeze(index, [-1])
-        return g.add("GatherElements", x, index, shape=index.shape, axis=axis)
+        made = g.add("GatherElements", x, index, shape=index.shape, axis=axis)
+        return made if there is None else g.where(there, made, g.number(fill, x))
     batch_rank = index.rank - 1
     rest = [a for a in range(x.rank) if a not in axes]
     if len(axes) == 1:
@@ -590,7 +595,11 @@ def gather(g: Graph, op: Op) -> Value:
         for i in range(len(have) + len(back))
         if i not in back
     ]
-    return g.unsqueeze(g.transpose(made, [have.index(w) for w in wanted]), back)
+    made = g.unsqueeze(g.transpose(made, [have.index(w) for w in wanted]), back)
+    if there is None:
+        return made
+    there = g.unsqueeze(there, [i for i in range(made.rank) if i in offsets or i in back])
+    return g.where(there, made, g.number(fill, x))
 
 
 def _one_part(g: Graph, op: Op) -> Value:
@@ -661,6 +670,9 @@ def scan(g: Graph, op: Op) -> dict[str, list[Value]]:
     made = own(inner, op.exporter.inlined(inner, op.attr("sub_block").idx, args, given, results))
     count, length = len(init), op.attr("length")
     types = [(v.dtype, v.shape) for v in made[:count]]
+    if length == 0:  # onnxruntime's Scan takes no empty rows
+        none = [g.filled(0, v.dtype, (0, *v.sizes)) for v in made[count:]]
+        return {"Carry": init, "Ys": none}
     if rows:
         inner.inputs, inner.outputs = [*carried, *steps], made
         back = int(bool(op.attr("reverse")))
@@ -695,11 +707,15 @@ def loop(g: Graph, op: Op) -> dict[str, list[Value]]:
     def holds(graph: Graph, state: Sequence[Value]) -> Value:
         names = op.attr("cond_args"), op.attr("cond_results")
         idx = op.attr("cond_block").idx
-        return scalar(
-            graph, op.exporter.inlined(graph, idx, names[0], [*conditions, *state], names[1])[0]
-        )
+        return op.exporter.inlined(graph, idx, names[0], [*conditions, *state], names[1])[0]
 
-    first = holds(g, init)
+    def any_of(graph: Graph, flags: Value) -> Value:
+        if not flags.rank:
+            return scalar(graph, flags)
+        numbers = graph.cast(flags, "int32")
+        return graph.cast(graph.reduce("Max", numbers, None, keep=False), "bool")
+
+    first = any_of(g, holds(g, init))
     inner, exporter = _block(g, op)
     names = list(op.attr("body_args"))[len(bodies) :]
     carried = [exporter.local(n, v.dtype, v.shape) for n, v in zip(names, init, strict=True)]
@@ -707,7 +723,13 @@ def loop(g: Graph, op: Op) -> dict[str, list[Value]]:
     made = op.exporter.inlined(
         inner, idx, op.attr("body_args"), [*bodies, *carried], op.attr("body_results")
     )
-    still = holds(inner, made)
+    going = holds(inner, carried)
+    if going.rank:  # under jax.vmap: samples that have ended keep their values
+        made = [
+            inner.where(inner.unsqueeze(going, range(going.rank, old.rank)), new, old)
+            for new, old in zip(made, carried, strict=True)
+        ]
+    still = any_of(inner, holds(inner, made))
     number = Value(g.names.new(f"{g.base}/iteration"), "int64", ())
     goes = Value(g.names.new(f"{g.base}/goes"), "bool", ())
     inner.inputs, inner.outputs = [number, goes, *carried], own(inner, [still, *made])

@@ -219,6 +219,16 @@ def _joined(place: Place, kind: str, x: str, y: str) -> None:
         place.add(kind, {"X": x, "Y": y}, last=True)
         return
     y, axis = aligned(place, x, y)
+    if kind in ("equal", "not_equal") and "float" in str(place.var(x).dtype):
+        # Fluid's take floats for equal that differ by less than 1e-8, and an infinity for none
+        both = [
+            place.sized(place.add(op, {"X": x, "Y": y}, axis=axis), place.dims(place.out.name))
+            for op in ("less_equal", "greater_equal")
+        ]
+        found = place.add("logical_and", {"X": both[0], "Y": both[1]}, last=kind == "equal")
+        if kind == "not_equal":
+            place.add("logical_not", {"X": found}, last=True)
+        return
     place.add(kind, {"X": x, "Y": y}, last=True, axis=axis)
 
 
@@ -798,10 +808,10 @@ def _product(sizes: Sequence[Any]) -> Any:
 
 def counted(place: Place, index: str, size: int | str) -> str:
     """An index counted from the beginning: JAX counts negative ones from the end, Fluid does not
-    support them.
+    support them. If indices are clipped, none is refused: then negative ones are counted first.
     """
     op = place.source.makers.get(index)
-    if op is None or op.type != "jax.select_n":
+    if op is None or op.type != "jax.select_n" or place.op.attrs.get("mode") == "CLIP":
         return index
     less = place.maker(op.input("Which")[0], "lt")
     i, beyond = op.input("Cases")
@@ -815,6 +825,9 @@ def inside(place: Place, index: str, size: int | str) -> str:
     """An index as the gather's mode has it: "CLIP" takes the nearest entry of one beyond the array.
     By any other mode Fluid refuses such an index.
     """
+    fill = place.op.attrs.get("fill")
+    if fill is not None and not math.isnan(fill):
+        raise Refused(f"an entry beyond the array is {fill}, where Fluid has an error")
     if place.op.attrs["mode"] != "CLIP":
         return index
     if isinstance(size, str):
