@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,27 +14,20 @@ from fluidjax.ops.later import SLOTS
 from fluidjax.ops.registry import GRAD, HINTS, REGISTRY, REQUIRED, OpDef, Slot, lookup
 
 from ..lower import sparse_cases
+from .protos import DATA, LATER, PROTOS, paddles
 from .samples import all_samples
 
 pytestmark = pytest.mark.once
 
-DATA = Path(__file__).parent.parent / "data"
-PROTOS: dict[str, Any] = json.loads((DATA / "op_protos_1.8.5.json").read_text())
-# these say nothing of defaults
-LATER: dict[str, Any] = json.loads((DATA / "op_protos_2x.json").read_text())
-PROTOS |= LATER
 GRADS: dict[str, Any] = json.loads((DATA / "grad_protos_1.8.5.json").read_text())
 
-# Op types that 1.8.5 does not have, and why they are there. Of an op with samples, these say it
-# (`paddle=False`, with a note).
+# Op types that Paddle does not have, and why they are there. Of an op with samples, these say it
+# (`paddle=False`, with a note); a control op is described by its `doc`.
 OURS: dict[str, str] = {
     "optax_init": "an optax optimizer's state; tests/optimizers/test_optimizer_optax.py",
     "optax_update": "one step of an optax optimizer; tests/optimizers/test_optimizer_optax.py",
     "c_table_owned": "tables are on pservers in 1.8.5; tests/dist",
     "c_arrival_order": "the order in which messages reach asynchronous pservers; tests/dist",
-    "c_gen_nccl_id": "only in 1.8.5's GPU build; its programs are in the transpiler's recordings",
-    "assert": "Paddle 2 has it; tests/lower/test_checks.py",
-    "gen_nccl_id": "only in 1.8.5's GPU build; its programs are in the transpiler's recordings",
     **{s.op: s.note for _, _, s in all_samples() if s.op not in PROTOS and s.paddle is False},
 }
 # Gradients that differ from 1.8.5's on purpose.
@@ -60,8 +52,8 @@ OTHER_GRADIENTS: dict[str, str] = {
 UNKNOWN_DEFAULTS = {"conditional_block", "feed", "fetch", "print", *LATER}
 
 FORWARD = sorted(k for k, d in REGISTRY.items() if d.forward is None)
+PADDLES = sorted(paddles())
 DIFFERENTIATED = {k for k, d in REGISTRY.items() if k in GRADS or d.grad}
-PADDLES = [k for k in FORWARD if k not in OURS]
 SAMPLED = {sample.op for _, _, sample in all_samples()} | {
     case[0] for case in sparse_cases.OPS.values()
 }
@@ -79,10 +71,6 @@ def thawed(value: Any) -> Any:
 def test_slots_are_paddles() -> None:
     """But for those that later Paddles added (ops/later.py)."""
     for kind in PADDLES:
-        assert kind in PROTOS, (
-            f"{kind} is not an op of 1.8.5: give it a sample with paddle=False and the reason in"
-            " its note"
-        )
         definition, later = lookup(kind), SLOTS.get(kind, ())
         ins = marks(s for s in definition.inputs if s.name not in later)
         outs = marks(s for s in definition.outputs if s.name not in later)
@@ -119,7 +107,7 @@ def test_gradients_are_paddles() -> None:
     for kind in sorted(DIFFERENTIATED - OTHER_GRADIENTS.keys() - LATER.keys() - OURS.keys()):
         definition = lookup(kind)
         if definition.forward is None or definition.grad is not None or definition.reuse:
-            assert ours(definition) == paddles(kind), kind
+            assert ours(definition) == differentiated(kind), kind
 
 
 def ours(definition: OpDef) -> list[dict[str, Any]]:
@@ -139,7 +127,7 @@ def ours(definition: OpDef) -> list[dict[str, Any]]:
     return [{"type": definition.grad.type, "in": takes, "out": gives}]
 
 
-def paddles(kind: str) -> list[dict[str, Any]]:
+def differentiated(kind: str) -> list[dict[str, Any]]:
     """The recording in the same form; ops that are written once for each variable count as one."""
     found: list[dict[str, Any]] = []
     for entry in GRADS.get(kind, []):
@@ -173,6 +161,13 @@ def test_docstrings_begin_with_a_formula() -> None:
 
 def test_each_has_a_sample() -> None:
     assert not {kind for kind in PADDLES if lookup(kind).fn is not None} - SAMPLED
+
+
+def test_an_op_that_paddle_lacks_says_why_it_is_there() -> None:
+    for kind in set(FORWARD) - paddles() - OURS.keys():
+        assert lookup(kind).fn is None and lookup(kind).doc, (
+            f"Paddle has no op {kind}: give it a sample with paddle=False and the reason in its note"
+        )
 
 
 def test_own_ops_are_not_paddles() -> None:

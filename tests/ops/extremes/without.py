@@ -1,12 +1,10 @@
-"""Op types of which the audit has no case, each with the reason; a new op has cases or stands here.
+"""Op types of which the audit has no case, each with the reason; a new op of Paddle's has cases or
+stands here.
 
 Gradient ops come with their forward op.
 """
 
 from __future__ import annotations
-
-import fluidjax.ops  # noqa: F401
-from fluidjax.ops.registry import REGISTRY
 
 from . import FAMILIES, cases_of
 from .recorded import recorded
@@ -69,11 +67,6 @@ def covered() -> set[str]:
         for case in cases_of(family)
         if not recorded(family, case).refused
     }
-
-
-def uncovered() -> set[str]:
-    """Forward op types without one."""
-    return {kind for kind, op in REGISTRY.items() if op.forward is None} - covered()
 
 
 def listed() -> list[str]:
