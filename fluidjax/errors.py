@@ -45,7 +45,11 @@ class ArgumentError(FluidTypeError, FluidValueError, AssertionError):
 
 
 class EnforceNotMet(FluidError, RuntimeError):
-    """A condition that must hold when a program runs does not (Paddle's name for it)."""
+    """A condition that must hold when a program runs does not (Paddle's name for it). of_values: it
+    is about a value that a step computed, so the step could be traced with these feeds.
+    """
+
+    of_values = False
 
 
 class UnknownOpError(FluidValueError):

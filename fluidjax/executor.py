@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -245,13 +246,11 @@ class Executor(RunsDatasets):
         bound.ranks.check_steps(stacked)
 
         def steps() -> list[Any]:
-            if not compiled.in_force(bound.scope):
-                bound.ranks.prepare(bound.scope)
             return self._execute(compiled, bound, stacked, count, return_numpy)
 
         compiled.fit(first)
         try:
-            fetched = stepping(compiled.turns(bound.scope), steps)
+            fetched = self._in_turn(bound, compiled, steps)
         except Exception as error:
             raise explained(error, compiled.plan.rules, first)  # noqa: B904
         return _shown(compiled, [each_step(v, count) for v in fetched], return_numpy)
@@ -401,9 +400,7 @@ class Executor(RunsDatasets):
         return self._in_scope(this, scope, feed)
 
     def _in_scope(self, this: Runnable[Program], scope: Scope, feed: Any) -> _Bound:
-        """The program bound to its scope, after its schedules have set their learning rates."""
-        for schedule in this.program.info.schedules:
-            schedule.set_in(scope)
+        """The program bound to its scope."""
         given = _Before(given_before(this.program, feed), self._unset(this.program, scope))
         return _Bound(this, this.ranks or self._alone, scope, given)
 
@@ -453,17 +450,29 @@ class Executor(RunsDatasets):
         this, scope = bound.this, bound.scope
 
         def steps() -> list[Any]:
-            if not compiled.in_force(scope):
-                bound.ranks.prepare(scope)
             fetched = self._execute_adapting(compiled, bound, values, numpy)
             for _ in range(this.iterations - 1):
                 fetched = self._execute(compiled, bound, compiled.packed(values), numpy=numpy)
             return fetched
 
-        fetched = stepping(compiled.turns(scope), steps)
+        fetched = self._in_turn(bound, compiled, steps)
         if bound.ranks is self._alone and this.iterations == 1:
             self._prepare(this.program, compiled, scope, values)
         return fetched
+
+    @staticmethod
+    def _in_turn(bound: _Bound, compiled: Compiled, steps: Callable[[], list[Any]]) -> list[Any]:
+        """Run `steps` in their turn, at the learning rates that the program's schedules set."""
+
+        def at_their_rates() -> list[Any]:
+            with ExitStack() as stack:
+                for schedule in bound.this.program.info.schedules:
+                    stack.enter_context(schedule.set_in(bound.scope))
+                if not compiled.in_force(bound.scope):
+                    bound.ranks.prepare(bound.scope)
+                return steps()
+
+        return stepping(compiled.turns(bound.scope), at_their_rates)
 
     def _holding(self, this: Runnable[Program], fetches: tuple[str, ...]) -> Runnable[Program]:
         """The program to run for a fetch whose memory memory_optimize reused: a step of the

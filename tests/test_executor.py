@@ -338,6 +338,24 @@ BAD_FEEDS = {
 }
 
 
+def test_a_value_that_an_op_refuses_is_not_put_down_to_the_feeds(scope):
+    """Feeds may have different numbers of samples, and did not stop the step from being traced."""
+    with fresh() as (main, _):
+        x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 3])
+        number = layers.cast(layers.reduce_sum(x), "int64")
+        array = layers.array_write(x, layers.fill_constant([1], "int64", 0))
+        checks = {
+            "expects 0 <= index < 4, but gets 6": layers.one_hot(layers.reshape(number, [1, 1]), 4),
+            "reads entry 6": layers.array_read(array, number),
+        }
+        mean = layers.mean(y)
+    feed = {"x": np.ones((2, 3), "float32"), "y": np.ones((1, 3), "float32")}
+    for words, refused in checks.items():
+        with pytest.raises(EnforceNotMet, match=f"^op .* {words}") as told:
+            fluid.Executor().run(main, feed=feed, fetch_list=[refused, mean])
+        assert all(n.startswith("in op: ") for n in told.value.__notes__)
+
+
 def test_no_room_is_an_error_of_ours(scope, monkeypatch):
     """XLA's words for it: a run under a limit of memory raises them (tests.fuzz json 5533)."""
     main, startup, loss, _ = line()

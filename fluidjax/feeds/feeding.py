@@ -357,12 +357,14 @@ def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exc
     cause = _undeclared(rules, feed) or _uneven(rules, feed)
     notes = getattr(error, "__notes__", [])
     itself = isinstance(error, FeedError | FetchError | UnsupportedError | NanInfError)
+    itself = itself or (isinstance(error, EnforceNotMet) and error.of_values)
     if not cause or itself or not any(n.startswith("in op: ") for n in notes):
         return error
     first = next(iter(str(error).strip().splitlines()), type(error).__name__)
     better = FeedError(f"{cause} ({first[:300]})")
     for text in notes:
-        note(better, text)
+        if text.startswith("in op: "):  # others are JAX's, of its own frames
+            note(better, text)
     better.__cause__ = error
     return better
 

@@ -50,7 +50,13 @@ class Objections:
         number, value = (int(n) for n in np.asarray(word).reshape(-1)[:2])
         if number in self._words:
             sentence, place = self._words[number]
-            raise note(EnforceNotMet(sentence.replace(VALUE, str(value))), place)
+            raise _refused(sentence, value, place)
+
+
+def _refused(sentence: str, value: Any, place: str) -> BaseException:
+    error = EnforceNotMet(sentence.replace(VALUE, str(value)))
+    error.of_values = True
+    return note(error, place)
 
 
 def begin() -> np.ndarray:
@@ -80,10 +86,7 @@ def object_to(
         if objections is None or WORD not in env:
             if holds is None:
                 continue
-            raise note(
-                EnforceNotMet(f"{text.op_called(op)} {sentence}".replace(VALUE, str(known(value)))),
-                text.op_noted(op),
-            )
+            raise _refused(f"{text.op_called(op)} {sentence}", known(value), text.op_noted(op))
         env[WORD] = raised(env[WORD], bad, objections.number(op, sentence), value)
         any_ = True
     return any_

@@ -2,7 +2,11 @@
 
 `choose(platform)` gives a Policy: how ops are lowered, in what order and groups a step runs them,
 and the options for XLA. A policy changes the speed of a step; it changes results by no more than
-rounding. Tuning for another backend would be another package with such a policy, chosen here.
+rounding.
+
+Another backend: its facts are in devices/platforms.py, its place in devices/place.py, and its
+options are chosen here, by the platform. `schedule`, `waits` and `target` are asked for before a
+step knows its platform, so they must suit all of them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 
 import fluidjax as fluid
 import fluidjax.paddle as paddle
-from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, UnsupportedError
 from tests.paddle import rate_cases
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "rates_2.6.2.json").read_text())
@@ -175,3 +175,30 @@ def test_bad_input():
     ):
         with pytest.raises(error, match=told):
             call()
+
+
+def test_a_run_that_fails_leaves_the_rate_as_it_was():
+    """On feeds that are refused, and on values that are."""
+    x, ids = fluid.data("x", [None, 3]), fluid.data("ids", [None, 1], "int64")
+    rows = fluid.layers.embedding(fluid.layers.scale(ids, 2.0), [4, 3])
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1)) + fluid.layers.mean(rows)
+    rate = lr.StepDecay(0.5, step_size=1, gamma=0.5)
+    paddle.optimizer.SGD(rate).minimize(loss)
+    exe, main = fluid.Executor(), fluid.default_main_program()
+    exe.run(fluid.default_startup_program())
+    right = {"x": np.ones((2, 3), "float32"), "ids": np.zeros((2, 1), "int64")}
+    exe.run(main, feed=right, fetch_list=[loss])
+    rate.step()
+    for wrong, words in (
+        ({**right, "x": np.ones((2, 4), "float32")}, "has shape"),
+        ({**right, "ids": np.full((2, 1), 3)}, "0 <= ids < 4, but gets 6"),
+    ):
+        for run in (
+            exe.run,
+            lambda main, feed, fetch_list: exe.run_steps(main, [feed], fetch_list),
+        ):
+            with pytest.raises(FluidError, match=words):
+                run(main, feed=wrong, fetch_list=[loss])
+            assert value("learning_rate_0") == [0.5]
+    exe.run(main, feed=right, fetch_list=[loss])
+    assert value("learning_rate_0") == [0.25]

@@ -7,7 +7,8 @@ every run of the program uses its current rate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -47,11 +48,22 @@ class Scheduled:
     name: str
     scheduler: lr.LRScheduler
 
-    def set_in(self, scope: Scope) -> None:
-        """Put the current rate into a scope, if the startup program has made the variable."""
+    @contextmanager
+    def set_in(self, scope: Scope) -> Iterator[None]:
+        """The current rate is in a scope, if the startup program has made the variable; the rate
+        before it again if the run raises.
+        """
         held = scope.find_var(self.name)
-        if held is not None and held.value is not None:
-            held.set(np.full([1], self.scheduler(), np.asarray(held.value).dtype))
+        if held is None or held.value is None:
+            yield
+            return
+        before = held.value
+        held.set(np.full([1], self.scheduler(), np.asarray(before).dtype))
+        try:
+            yield
+        except BaseException:
+            held.set(before)
+            raise
 
 
 def register_schedule(optimizer: Any, updates: Any, program: Program) -> None:
