@@ -5,6 +5,7 @@ descs store.
 from __future__ import annotations
 
 import inspect
+import math
 import numbers
 import typing
 from collections.abc import Callable, Mapping
@@ -109,13 +110,18 @@ def _float(value: Any) -> float:
     if isinstance(value, str):
         raise TypeError
     with np.errstate(over="ignore"):
-        return float(np.float32(value))
+        return _one_nan(float(np.float32(value)))
 
 
 def _float64(value: Any) -> float:
     if isinstance(value, str):
         raise TypeError
-    return float(value)
+    return _one_nan(float(value))
+
+
+def _one_nan(value: float) -> float:
+    """The number; nan as the one object by which descs that hold it compare equal."""
+    return math.nan if math.isnan(value) else value
 
 
 def _scalar(value: Any) -> bool | int | float:
@@ -123,7 +129,7 @@ def _scalar(value: Any) -> bool | int | float:
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, bool | int | float):
         raise TypeError
-    return value
+    return _one_nan(value) if isinstance(value, float) else value
 
 
 def _str(value: Any) -> str:

@@ -346,6 +346,27 @@ def _only_these(traced: Any, given: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(names, found, strict=True))
 
 
+def test_a_cache_is_written_for_every_batch(tmp_path: Path) -> None:
+    """One time step of a cache with an open batch, as decoders write it; and parts of other axes."""
+    put = lax.dynamic_update_slice
+
+    def fn(x: Any, i: Any) -> Any:
+        inner = put(x, x[:, :2, 2:4] * 2, (i, 0, i))
+        turned = jnp.swapaxes(x, 0, 1)
+        index = lax.dynamic_update_index_in_dim(x, x[:, 0] * 3, i, 1)
+        return put(x, x[:, :1] * 2, (0, i + 9, 0)), inner, put(turned, turned[1:2], (i, 0, 0)), index, put(x, -x, (i, i, i))  # fmt: skip
+
+    x, i = normal(3, 4, 5), np.array(2, "int32")
+    path = tmp_path / "f.onnx"
+    traced = fluid.trace(fn, x, i, dynamic={"x": ("b",)})
+    fluid.export(traced, path)
+    running = session(path)
+    for batch in (1, 3, 7):
+        x = normal(batch, 4, 5)
+        for found, want in zip(running.run(None, {"x": x, "i": i}), jax.jit(fn)(x, i), strict=True):
+            np.testing.assert_array_equal(found, want)
+
+
 def test_a_function_of_new_state_alone_has_nothing_to_export(tmp_path: Path) -> None:
     traced = fluid.trace(lambda p, x: {"w": p["w"] + x}, {"w": normal(3)}, normal(3))
     for name in ("f.onnx", "f.hlo", "f.txt"):

@@ -17,6 +17,8 @@ from flax import linen as nn
 from jax import lax
 
 import fluidjax as fluid
+from fluidjax.ir.parse import parse
+from fluidjax.ir.text import to_text
 from fluidjax.passes import run
 from fluidjax.saved.values import put
 
@@ -336,3 +338,14 @@ def test_negative_indices_that_are_clipped_and_entries_beyond_that_are_numbers()
         assert kinds.count("jax.gather") == left
         for a, b in zip(found, jax.jit(fn)(table, ids), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_a_raised_program_with_nan_is_parsed_to_itself() -> None:
+    traced = fluid.trace(lambda x: jnp.where(x > 0, x, jnp.nan) + jnp.nanmean(x), ROWS)
+    desc = run("raise_to_fluid", traced.main.desc, {}, keep=traced.fetches).desc
+    assert "nan" in to_text(desc) and parse(to_text(desc)) == desc
+    main = fluid.Program()
+    with fluid.program_guard(main):
+        fluid.layers.fill_constant([2], "float32", np.float32("nan"))
+        fluid.layers.scale(fluid.data("x", [2]), scale=float("nan"))
+    assert parse(to_text(main.desc)) == main.desc

@@ -324,3 +324,33 @@ def test_the_planners_table_of_a_flax_transformer() -> None:
 def _rows(batch: int) -> dict[str, Any]:
     shape = MODELS["vit"][1]
     return {"x": jnp.ones((batch, *shape)), "y": jnp.zeros(batch, jnp.int32)}
+
+
+def test_a_step_that_differentiates_by_itself_is_refused_and_split_by_a_mesh_instead() -> None:
+    """Nothing would sum its gradients: every device would train by its own part of the batch."""
+
+    def step(params: Any, x: Any, y: Any) -> Any:
+        value, grads = jax.value_and_grad(lambda p: ((x @ p["w"] - y) ** 2).mean())(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
+
+    x, y = jax.random.normal(jax.random.key(0), (BATCH, 3)), jnp.ones((BATCH, 2))
+    params, count = {"w": jnp.ones((3, 2))}, COUNTS[0]
+    traced = fluid.trace(step, params, x, y, dynamic={"x": ("b",), "y": ("b",)})
+    exe, scope, fetches = fluid.Executor(), fluid.Scope(), list(traced.fetches)
+    traced.write(scope)
+    for places, refused in ((count, True), (1, False)):
+        parallel = fluid.CompiledProgram(traced.main).with_data_parallel(
+            fetches[0], places=fluid.cpu_places(places)
+        )
+        run = lambda: exe.run(parallel, {"x": x, "y": y}, fetches, scope=scope)  # noqa: B023, E731
+        if not refused:
+            np.testing.assert_allclose(run()[0], [step(params, x, y)[1]], rtol=1e-6)
+            continue
+        with pytest.raises(fluid.FluidError, match=r"'params\.w' \(.*test_many_devices\.py:\d+\)"):
+            run()
+    mesh = jax.make_mesh((count,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    rows = jax.NamedSharding(mesh, jax.P("d"))
+    halves = jax.device_put((x, y), rows)
+    found = jax.jit(traced.step())(params, *halves)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(step(params, x, y)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)

@@ -14,7 +14,7 @@ from ...lower.open import batch_of
 from ...ops.build import OpBuilder
 from ...ops.statistics import fixed_statistics
 from ...passes.base import Note, Params, Pass, Rewrite, did
-from ..inner_updates import refuse_inner_updates
+from ..inner_updates import refuse_inner_updates, refuse_own_gradients
 from .summing import summed
 
 COEFF_NUM_DEVICE, ONE, CUSTOMIZED = "CoeffNumDevice", "One", "Customized"
@@ -44,6 +44,8 @@ class DataParallel(Pass):
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         refuse_inner_updates(desc, "data parallelism")
+        if self.ranks > 1:
+            refuse_own_gradients(desc, "data parallelism")
         made = OpBuilder.after(desc)
         notes: list[Note] = []
         ops: list[OpDesc] = []

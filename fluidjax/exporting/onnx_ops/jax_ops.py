@@ -308,11 +308,24 @@ def dynamic_slice(g: Graph, op: Op) -> Value:
 @rule("jax.dynamic_update_slice")
 def dynamic_update_slice(g: Graph, op: Op) -> Value:
     x, part = op["X"], op["Update"]
-    if min(part.sizes, default=0) < 0:
+    var = op.found(op.desc.input("Update")[0])
+    texts = var.dims if var is not None and var.dims else ("",) * part.rank
+    wanted = [text or n for n, text in zip(part.sizes, texts, strict=True)]
+    # axes that are written whole go last, and their sizes may be open
+    whole = [a for a, same in enumerate(taken_whole(op, "X", wanted)) if same]
+    order = [*(a for a in range(x.rank) if a not in whole), *whole]
+    axes = order[: x.rank - len(whole)]
+    if not axes:
+        return g.like("Identity", part)
+    if min(part.sizes[a] for a in axes) < 0:
         raise Lacking("what it writes has an open size", "fix that size")
-    places = np.stack(np.meshgrid(*(np.arange(n) for n in part.sizes), indexing="ij"), -1)
-    at = g.plus(g.constant(places, np.int64), _starts(g, op, x, part.sizes))
-    return g.like("ScatterND", x, at, part)
+    counts = [np.arange(part.sizes[a]) for a in axes]
+    places = np.stack(np.meshgrid(*counts, indexing="ij"), -1)
+    sizes = [g.size(part, a) for a in range(part.rank)]
+    start = g.gather(_starts(g, op, x, sizes), g.ints(*axes))
+    at, moved = g.plus(g.constant(places, np.int64), start), g.transpose(x, order)
+    found = g.like("ScatterND", moved, at, g.transpose(part, order))
+    return g.transpose(found, [order.index(a) for a in range(x.rank)])
 
 
 @rule("jax.stack")
