@@ -311,13 +311,22 @@ def _moved_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any
     return _moved(*primals), zeros.at[target].add(kept)
 
 
+def without_fillers(x: Ragged) -> Ragged:
+    """The value without filler sequences, if its offsets are known. Its rows keep their padding."""
+    count = x.offsets[0].shape[0] - 1 if x.alive is None else int(x.alive)
+    offsets = []
+    for level in x.offsets:
+        offsets.append(np.asarray(level)[: count + 1])
+        count = int(offsets[-1][-1])
+    return replace(x, offsets=tuple(offsets), each=None, alive=None)
+
+
 def trimmed(x: Ragged) -> Ragged:
     """The value with exact sizes, if the sizes are known."""
-    offsets = tuple(np.asarray(level) for level in x.offsets)
-    longest = tuple(int(np.diff(level).max(initial=0)) for level in offsets)
-    return replace(
-        x, rows=x.rows[: int(offsets[-1][-1])], offsets=offsets, longest=longest, padded=False
-    )
+    exact = without_fillers(x)
+    longest = tuple(int(np.diff(level).max(initial=0)) for level in exact.offsets)
+    rows = x.rows[: int(exact.offsets[-1][-1])]
+    return replace(exact, rows=rows, longest=longest, padded=False)
 
 
 def filled(x: Ragged, value: Any) -> Any:

@@ -4,6 +4,7 @@ the loss of a detector.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -88,10 +89,10 @@ def recorded_means(name: str) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize("name", detection_map_cases.CASES)
 def test_mean_average_precision_of_all_batches_so_far(name: str) -> None:
     """Each batch alone, all since the last reset, and what the scope keeps of them, with its LoD."""
-    with pytest.warns(DeprecationWarning, match="use fluid.metrics"):
-        means, state, lod = detection_map_cases.run(
-            fluid, evaluator, **detection_map_cases.CASES[name]
-        )
+    case = detection_map_cases.CASES[name]
+    old = pytest.warns(DeprecationWarning, match="use fluid.metrics")
+    with old if case["evaluator"] else contextlib.nullcontext():
+        means, state, lod = detection_map_cases.run(fluid, evaluator, **case)
     for got, want in zip((means, state, lod), recorded_means(name), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 

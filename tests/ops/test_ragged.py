@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from fluidjax.ops.ragged import Ragged, pack, view
+from fluidjax.ops.ragged import Ragged, pack, trimmed, view
 
 LENGTHS = {
     "of all lengths": [3, 0, 1, 4],
@@ -85,3 +85,23 @@ def test_their_gradients_scatter_nothing() -> None:
     for function, shape in functions([3, 1, 4], False):
         made = jax.make_jaxpr(jax.grad(lambda x, f=function: jnp.sum(f(x) ** 2)))(jnp.ones(shape))
         assert "gather" in str(made) and "scatter" not in str(made)
+
+
+@pytest.mark.parametrize("lengths", [[[2, 1]], [[2, 1], [1, 0, 3]]])
+def test_a_trimmed_value_has_no_filler_sequences(lengths: list[list[int]]) -> None:
+    offsets = [np.concatenate([[0], np.cumsum(one)]) for one in lengths]
+    rows = np.arange(8.0)
+    padded = Ragged(
+        rows,
+        tuple(np.pad(one, (0, 2), mode="edge") for one in offsets),
+        (8,) * len(offsets),
+        "rows",
+        padded=True,
+        each="batch",
+        alive=np.int32(2),
+    )
+    got = trimmed(padded)
+    for level, wanted in zip(got.offsets, offsets, strict=True):
+        np.testing.assert_array_equal(level, wanted)
+    np.testing.assert_array_equal(got.rows, rows[: offsets[-1][-1]])
+    assert got.longest == tuple(map(max, lengths)) and got.alive is None and not got.padded

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import EnforceNotMet, FluidValueError, NotOneStep, ShapeError
 from ..infer import Spec
-from ..ragged import Ragged, made_key, sequences_of, trimmed
+from ..ragged import Ragged, made_key, sequences_of, trimmed, without_fillers
 from ..registry import Array, op
 from ..traits import FREE, Attrs, knows_rows, rows_by
 from .mean_precision import KINDS, of_batch
@@ -74,11 +74,13 @@ def _compiled() -> Any:
 
 
 def with_state(inputs: Attrs, attrs: Attrs) -> dict[str, Any]:
-    """The outputs by slot, with HasState: the op as it runs between segments."""
-    outs = _compiled()(inputs["DetectRes"], inputs["Label"], **attrs)
+    """The outputs by slot: the op as it runs between segments."""
+    images = (sequences_of("detection_map", s, inputs.get(s), 1) for s in ("DetectRes", "Label"))
+    outs = _compiled()(*map(without_fillers, images), **attrs)
     counts, mean = np.asarray(outs[0]), outs[3]
     records = [trimmed(v) for v in outs[1:3]]
-    if int(np.asarray(inputs["HasState"]).reshape(-1)[0]) and inputs.get("PosCount") is not None:
+    has_state, before = inputs.get("HasState"), inputs.get("PosCount")
+    if has_state is not None and before is not None and int(np.asarray(has_state).reshape(-1)[0]):
         counts, records = _behind(inputs, counts, records)
         mean = np.array([_mean(counts, records, attrs)], outs[3].dtype)
     return {
