@@ -8,6 +8,7 @@ import numpy as np
 
 from .base.loc import warn
 from .errors import FluidValueError
+from .feeds.fetching import one_element
 
 
 def _is_number(value: Any) -> bool:
@@ -16,10 +17,12 @@ def _is_number(value: Any) -> bool:
 
 def double(value: Any) -> Any:
     """A float, or an array of floats, in double precision, because since NumPy 2 a Python float
-    takes the precision of the other operand.
+    takes the precision of the other operand. What is computed from an array of one converts to a
+    number.
     """
-    floats = isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f"
-    return value.astype("float64") if floats else value
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "f":
+        value = value.astype("float64")
+    return one_element(value) if isinstance(value, np.ndarray) else value
 
 
 class WeightedAverage:
@@ -49,7 +52,7 @@ class WeightedAverage:
             raise FluidValueError(
                 f"WeightedAverage.add: weight is a number, not {type(weight).__name__}"
             )
-        value = double(value)
+        value, weight = double(value), double(weight)
         if self.numerator is None or self.denominator is None:
             self.numerator, self.denominator = value * weight, weight
         else:

@@ -11,6 +11,7 @@ from . import layers, unique_name
 from .average import double
 from .base.absent import reporter
 from .errors import FluidValueError, UnsupportedError
+from .feeds.fetching import one_element
 from .graph.program import Program, program_guard
 from .initializer import Constant
 from .layer_helper import LayerHelper
@@ -161,8 +162,8 @@ class Accuracy(MetricBase):
         """Add a batch's value. Raises FluidValueError for anything but a number, or for a negative
         weight.
         """
-        number(self, "value", value, matrix=True)
-        number(self, "weight", weight)
+        value = number(self, "value", value, matrix=True)
+        weight = number(self, "weight", weight)
         if weight < 0:
             raise FluidValueError("the 'weight' can not be negative")
         self.value += double(value) * weight
@@ -192,8 +193,7 @@ class ChunkEvaluator(MetricBase):
         """
         given = {"num_infer_chunks": num_infer_chunks, "num_label_chunks": num_label_chunks}
         for what, value in (given | {"num_correct_chunks": num_correct_chunks}).items():
-            number(self, what, value, matrix=True)
-            setattr(self, what, getattr(self, what) + value)
+            setattr(self, what, getattr(self, what) + number(self, what, value, matrix=True))
 
     def eval(self) -> tuple[Any, Any, Any]:
         """(precision, recall, F1) so far."""
@@ -217,7 +217,7 @@ class EditDistance(MetricBase):
         number.
         """
         array(self, "distances", distances)
-        number(self, "seq_num", seq_num)
+        seq_num = number(self, "seq_num", seq_num)
         self.seq_num += seq_num
         self.instance_error += seq_num - np.sum(distances == 0)
         self.total_distance += double(np.sum(distances))
@@ -297,9 +297,9 @@ def array(metric: MetricBase, what: str, value: Any) -> None:
         )
 
 
-def number(metric: MetricBase, what: str, value: Any, matrix: bool = False) -> None:
-    """Raises FluidValueError unless `value` is a number or an array of one (of any shape, if
-    `matrix`).
+def number(metric: MetricBase, what: str, value: Any, matrix: bool = False) -> Any:
+    """The value, if it is a number or an array of one (of any shape, if `matrix`). Raises
+    FluidValueError otherwise. What is computed from an array of one converts to a number.
     """
     numeric = isinstance(value, int | float | np.number)
     if not numeric and not (
@@ -307,6 +307,7 @@ def number(metric: MetricBase, what: str, value: Any, matrix: bool = False) -> N
     ):
         kinds = "a number or a numpy ndarray" if matrix else "a number"
         raise FluidValueError(f"{metric}: the {what!r} must be {kinds}, not {type(value).__name__}")
+    return one_element(value) if isinstance(value, np.ndarray) else value
 
 
 class DetectionMAP:

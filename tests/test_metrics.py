@@ -82,6 +82,22 @@ def test_an_edit_distance_counts_by_arrays_of_one():
 
 
 @pytest.mark.filterwarnings("ignore:WeightedAverage is deprecated")
+def test_what_plain_arrays_of_one_add_up_to_converts_to_a_number():
+    """As with the NumPy of Fluid's time: np.array(tensor) of what was fetched as a tensor."""
+    chunks, edit = metrics.ChunkEvaluator(), metrics.EditDistance("e")
+    accuracy, weighted = metrics.Accuracy(), average.WeightedAverage()
+    chunks.update(np.array([10]), np.array([8]), np.array([6]))
+    edit.update(np.array([[1.0], [0.0]]), np.array([2]))
+    accuracy.update(np.array([0.5], "float32"), np.array([4]))
+    weighted.add(np.array([0.5], "float32"), np.array([4]))
+    weighted.add(1.5, np.array([4]))
+    got = *chunks.eval(), *edit.eval(), accuracy.eval(), weighted.eval()
+    assert " ".join("%.4f" % v for v in got) == (  # noqa: UP031
+        "0.6000 0.7500 0.6667 0.5000 0.5000 0.5000 1.0000"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:WeightedAverage is deprecated")
 @pytest.mark.parametrize("shape", [None, (), (1,)])
 def test_floats_add_up_in_double(shape):
     """Of float32 values, what float32 sums would miss: as with the NumPy of Fluid's time."""

@@ -38,7 +38,7 @@ class OneElement(np.ndarray):
 
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
         """As ndarray.round, but the result keeps this class."""
-        return _one_element(np.asarray(self).round(decimals, out))
+        return one_element(np.asarray(self).round(decimals, out))
 
     def __repr__(self) -> str:
         return repr(np.asarray(self))
@@ -48,20 +48,20 @@ class OneElement(np.ndarray):
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """Wraps the result of a ufunc."""
-        return array[()] if return_scalar else _one_element(array)
+        return array[()] if return_scalar else one_element(array)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Wraps the result of a NumPy function such as np.round or np.concatenate."""
         result = super().__array_function__(func, types, args, kwargs)
         if isinstance(result, list | tuple):
-            made = [_one_element(v) if isinstance(v, np.ndarray) else v for v in result]
+            made = [one_element(v) if isinstance(v, np.ndarray) else v for v in result]
             return (
                 made if type(result) is list else tuple(made) if type(result) is tuple else result
             )
-        return _one_element(result) if isinstance(result, np.ndarray) else result
+        return one_element(result) if isinstance(result, np.ndarray) else result
 
 
-def _one_element(array: np.ndarray) -> np.ndarray:
+def one_element(array: np.ndarray) -> np.ndarray:
     """A OneElement if there is one element and at least one dimension, else a plain array."""
     return array.view(OneElement) if array.size == 1 and array.ndim else np.asarray(array)
 
@@ -76,7 +76,7 @@ def to_numpy(value: Any) -> Any:
         return value
     else:
         array = true_rows(value) if type(value) is Ragged else np.array(value)
-    return _one_element(array)
+    return one_element(array)
 
 
 def to_tensor(value: Any) -> Any:
