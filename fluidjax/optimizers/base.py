@@ -293,7 +293,7 @@ class Optimizer:
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[tuple[Parameter, Variable]]:
         """Append the backward ops of `loss` (shape [1], or [] for a traced function); returns
-        (parameter, gradient) pairs. First half of minimize.
+        (parameter, gradient) pairs. First half of minimize, with the same defaults.
 
         The ops go into the program of `loss`, regardless of the current program_guard, as in 1.8.5.
         Raises FluidTypeError or FluidValueError for a loss that is not a Variable of one element,
@@ -307,6 +307,7 @@ class Optimizer:
                 f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce"
                 " it with layers.mean"
             )
+        parameter_list = parameter_list or self._parameter_list
         if parameter_list is not None and not isinstance(parameter_list, list | tuple | set):
             raise FluidTypeError(
                 f"parameter_list is a list of Parameters or their names, not {parameter_list!r}"
@@ -400,9 +401,11 @@ class Optimizer:
         trainable ones). no_grad_set: Variables or names to treat as constants. Returns the update
         ops, and (parameter, gradient) pairs in backward's order, before clipping.
         """
-        chosen = parameter_list or self._parameter_list
         params_grads = self.backward(
-            loss, startup_program=startup_program, parameter_list=chosen, no_grad_set=no_grad_set
+            loss,
+            startup_program=startup_program,
+            parameter_list=parameter_list,
+            no_grad_set=no_grad_set,
         )
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
 

@@ -124,6 +124,21 @@ def parameter_list_of_minimize(fluid):
     fluid.optimizer.SGD(0.1).minimize(loss, parameter_list=["b"])
 
 
+def parameter_list_of_optimizer_in_two_steps(fluid):
+    opt = fluid.optimizer.SGD(0.1, parameter_list=["w"])
+    opt.apply_gradients(opt.backward(line(fluid)))
+
+
+def parameter_list_of_optimizer_or_backward(fluid):
+    opt = fluid.optimizer.SGD(0.1, parameter_list=["w"])
+    opt.apply_gradients(opt.backward(line(fluid), parameter_list=["b"]))
+
+
+def parameter_list_under_weight_decay(fluid):
+    decayed = fluid.contrib.extend_with_decoupled_weight_decay(fluid.optimizer.SGD)
+    decayed(weight_decay=0.1, learning_rate=0.1, parameter_list=["w"]).minimize(line(fluid))
+
+
 def no_grad_set_names(fluid):
     fluid.optimizer.SGD(0.1).minimize(line(fluid), no_grad_set={"b"})
 
@@ -344,6 +359,9 @@ CASES = {
         same_loss_twice,
         parameter_list_of_optimizer,
         parameter_list_of_minimize,
+        parameter_list_of_optimizer_in_two_steps,
+        parameter_list_of_optimizer_or_backward,
+        parameter_list_under_weight_decay,
         no_grad_set_names,
         in_two_steps,
         hand_made_gradients,
