@@ -245,9 +245,7 @@ class Executor(RunsDatasets):
         stacked, count, first = stacked_feeds(feeds, checks, compiled.packed)
         bound.ranks.check_steps(stacked)
 
-        def steps() -> list[Any]:
-            return self._execute(compiled, bound, stacked, count, return_numpy)
-
+        steps = partial(self._execute, compiled, bound, stacked, count, return_numpy)
         compiled.fit(first)
         try:
             fetched = self._in_turn(bound, compiled, steps)
@@ -350,10 +348,9 @@ class Executor(RunsDatasets):
         if prepared is None or prepared.version != (program.version, program.info):
             return None
         buffers = prepared.standing(scope)
-        if buffers is None:
+        if buffers is None or (made := prepared.made_for(feed)) is None:
             return None
-        made = prepared.made_for(feed)
-        return None if made is None else (record, prepared.compiled, made, buffers)
+        return record, prepared.compiled, made, buffers
 
     def _call_again(
         self,
@@ -491,10 +488,8 @@ class Executor(RunsDatasets):
         record = self._record(program)
         if record.unset is None or record.unset[0] != program.version:
             blocks = len(program.desc.blocks) > 1
-            record.unset = (
-                program.version,
-                Step(program.desc).may_be_unset() if blocks else frozenset(),
-            )
+            unset = Step(program.desc).may_be_unset() if blocks else frozenset[str]()
+            record.unset = program.version, unset
         return frozenset(
             n for n in record.unset[1] if (var := scope.find_var(n)) is None or var.value is None
         )
@@ -531,8 +526,7 @@ class Executor(RunsDatasets):
         found = prepared.get(key)
         if (
             found is None
-            or found.compiled is not compiled
-            or found.version != version
+            or (found.compiled, found.version) != (compiled, version)
             or found.standing(scope) is None
         ):
             if len(prepared) >= PREPARED:
@@ -652,10 +646,9 @@ class Executor(RunsDatasets):
                 otherwise = True
             except Exception as error:
                 if otherwise:  # these feeds were wrong, and right ones need no other way
-                    program = bound.this.program
-                    self._record(program).steps[bound.ranks].compiled.pop(
-                        (program.version, compiled.fetches, bound.given), None
-                    )
+                    program, given = bound.this.program, bound.given
+                    made = self._record(program).steps[bound.ranks].compiled
+                    made.pop((program.version, compiled.fetches, given), None)
                 raise explained(error, compiled.plan.rules, values)  # noqa: B904
 
     def _execute(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -43,13 +43,12 @@ class Tie:
             if name.endswith(HOST) and name in env:
                 env[name], _ = jax.lax.optimization_barrier((env[name], true))
             elif name in env:
-                env[name] = jax.tree.map(
-                    lambda x: _tied(true, x) if _computed(x) else x,
-                    env[name],
-                )
+                env[name] = jax.tree.map(partial(_tied, true), env[name])
 
 
 def _tied(true: Any, value: Any) -> Any:
+    if not _computed(value):
+        return value
     if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):  # numbers drawn again hang on their key
         data = _tied(true, jax.random.key_data(value))
         return jax.random.wrap_key_data(data, impl=jax.random.key_impl(value))
@@ -71,17 +70,11 @@ def _computed(value: Any) -> bool:
 
 def _bit(value: Any) -> Any:
     """A 0 or 1 that depends on the value; None if that is impossible."""
-    found = (
-        v
-        for v in jax.tree.leaves(value)
-        if _computed(v) and jnp.issubdtype(v.dtype, jnp.floating) and v.size
-    )
-    first = next(found, None)
-    return (
-        None
-        if first is None
-        else jax.lax.bitcast_convert_type(first[(0,) * first.ndim].astype(np.float32), np.int32) & 1
-    )
+    for v in jax.tree.leaves(value):
+        if _computed(v) and jnp.issubdtype(v.dtype, jnp.floating) and v.size:
+            first = v[(0,) * v.ndim].astype(np.float32)
+            return jax.lax.bitcast_convert_type(first, np.int32) & 1
+    return None
 
 
 def ties(ops: Sequence[OpDesc], vars: Mapping[str, VarDesc]) -> dict[int, Tie]:

@@ -86,10 +86,8 @@ def _refuse_shapes(op: OpDesc, inputs: Mapping[str, Any], desc: ProgramDesc) -> 
     for slot, names in op.inputs.items():
         if len(names) != 1:
             continue
-        var, shape = (
-            desc.find_var(names[0]),
-            getattr(rows_of(_given(inputs, slot)[0]), "shape", None),
-        )
+        var = desc.find_var(names[0])
+        shape = getattr(rows_of(_given(inputs, slot)[0]), "shape", None)
         if var is None or not var.shape or shape is None:
             continue
         for other, declared, its in known:
