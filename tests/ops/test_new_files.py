@@ -27,6 +27,7 @@ CHECKS = [
     "tests/ops/test_traits.py",
     "tests/ops/test_errors.py",
     "tests/ops/test_extremes.py::test_every_op_has_a_case_or_a_reason",
+    "tests/runtime/test_transforms.py::test_every_loop_of_an_op_goes_through_loops",
 ]
 
 
