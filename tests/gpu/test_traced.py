@@ -73,7 +73,7 @@ def test_an_executor_trains_it_on_either_device() -> None:
 
 
 def test_a_budget_is_kept(record_property: Any) -> None:
-    """A step of flax in half of its temporaries."""
+    """A step of flax in six tenths of its temporaries."""
     train, given = training(*((Net(40, 16), 512) if REHEARSAL else (Net(40, 512), 8192)))
     plain = jax.jit(train, donate_argnums=(0, 1)).lower(*given).compile()
     figures = plain.memory_analysis()

@@ -1,4 +1,6 @@
-"""The op types of Paddle, with their slots, attributes and defaults, as 1.8.5 and 3.3.1 declare them."""
+"""The op types of Paddle, with their slots, attributes and defaults: of 1.8.5, and of later Paddles
+what these added.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""docs/errors-by-op.md has every op of Paddle's that is there: with its error, or with the reason why no
-recording has it alone.
+"""docs/errors-by-op.md has every op of Paddle's that is there: with its error, or with the reason
+why no recording has it alone.
 """
 
 from __future__ import annotations
