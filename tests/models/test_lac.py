@@ -62,8 +62,10 @@ def test_varied_sentences_compile_few_programs(lac: Any) -> None:
     """Sentences of 1 to 64 words, one at a time: at most 2 log2(64 / 8) + 2 programs."""
     tag, exe, program = lac
     rng = np.random.RandomState(1)
-    before = len(exe.compiled_steps(program)[0].recompiles.seen)
+    tag(rng.randint(0, 8224, (1, 1)), [1])  # the first run makes the step, whatever test is first
+    seen = exe.compiled_steps(program)[0].recompiles.seen
+    before = len(seen) - 1
     for n in rng.permutation(64)[:40] + 1:
         tags, lod = tag(rng.randint(0, 8224, (n, 1)), [int(n)])
         assert tags.shape == (n, 1) and lod == [[0, int(n)]]
-    assert len(exe.compiled_steps(program)[0].recompiles.seen) - before <= 8
+    assert len(seen) - before <= 8
