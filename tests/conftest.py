@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import jax
@@ -53,6 +55,7 @@ if jaxlib.__version__.startswith("0.10."):
     )
 ORDINARY = {name: ordinary for name, (_, ordinary) in EFFORT.items()}
 WORTH_KEEPING = 0.04  # seconds: what is compiled sooner is not looked up sooner
+FunctoolsCache = type(cache(len))
 _jit = jax.jit
 
 
@@ -156,10 +159,23 @@ def _ordinary_effort(item: pytest.Item) -> Iterator[None]:
         patch.setattr(jax, "jit", ordinary_jit)
         patch.delenv("XLA_FLAGS")
         jax.config.update("jax_enable_compilation_cache", False)
+        _forget_jitted()
         try:
             yield
         finally:
+            _forget_jitted()
             jax.config.update("jax_enable_compilation_cache", True)
+
+
+def _forget_jitted() -> None:
+    """The package's caches keep functions that were jitted with one effort; the tests to come use
+    another, which rounds otherwise.
+    """
+    for name, module in list(sys.modules.items()):
+        if name.startswith("fluidjax."):
+            for value in list(vars(module).values()):
+                if isinstance(value, FunctoolsCache):
+                    value.cache_clear()
 
 
 class Brief:

@@ -11,9 +11,11 @@ import fluidjax as fluid
 from fluidjax.base.loc import line_of
 
 
-def test_a_file_is_named_from_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parent)
-    assert line_of(__file__, 7) == "test_loc.py:7"
+def test_a_file_is_named_from_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert line_of(str(tmp_path / "nets" / "train.py"), 7) == "nets/train.py:7"
     assert line_of("/elsewhere/train.py", 7) == "/elsewhere/train.py:7"
     assert line_of(fluid.__file__, 7) is None
 

@@ -168,11 +168,9 @@ def test_large_arrays_are_filled_block_by_block(expected: Any, monkeypatch: Any)
 @pytest.mark.slow
 @pytest.mark.optimized
 def test_also_as_xla_fuses_them_by_default() -> None:
-    sampling.shared.cache_clear()
     with jax.enable_x64(True):
         steps = jax.jit(partial(in_a_step, dtype="float64"))(17)
     check(("float64", steps))
-    sampling.shared.cache_clear()
 
 
 # -- ops -------------------------------------------------------------------------------------------
@@ -388,7 +386,6 @@ def test_ranks_that_take_the_values_of_rank_0_compile_no_step(
     monkeypatch: Any,
     compiles: list[str],  # noqa: F811
 ) -> None:
-    sampling.shared.cache_clear()
     startup = trainers_startup()
     assert sum(op.type == "c_broadcast" for op in startup.global_block().ops) >= 2
     begun(startup)
@@ -402,7 +399,6 @@ def test_ranks_that_take_the_values_of_rank_0_compile_no_step(
         and found.keys() == expected.keys()
         and [n for n, v in expected.items() if not same(found[n], v)] == []
     )
-    sampling.shared.cache_clear()
 
 
 @pytest.mark.parametrize("change", ["another root", "a parameter of each rank's own", "a fetch"])
