@@ -12,6 +12,7 @@ import jax
 import jax.extend
 import numpy as np
 
+from ..base.loc import warn
 from ..errors import FluidTypeError, FluidValueError
 from . import forked
 
@@ -181,8 +182,15 @@ def is_compiled_with_cuda() -> bool:
 
 
 def default_place() -> Place:
-    """The first GPU that JAX sees, or the CPU."""
-    return CUDAPlace(0) if is_compiled_with_cuda() else CPUPlace()
+    """The first GPU that JAX sees, or the CPU. Warns if JAX itself would use another device."""
+    if is_compiled_with_cuda():
+        return CUDAPlace(0)
+    if (platform := jax.default_backend()) != "cpu":
+        warn(
+            f"JAX's default device is a {platform}, for which there is no place, so programs run on"
+            " the CPU; use fluid.step_fn to jit a step for it, or give CPUPlace()"
+        )
+    return CPUPlace()
 
 
 def as_place(place: Any) -> Place:
