@@ -106,7 +106,7 @@ def lstmp(
     """
     x = sequences_of("lstmp", "Input", Input, 1)
     width, projected = ProjWeight.shape
-    bias, (wi, wf, wo) = _parts(Bias, width, use_peepholes)
+    bias, peepholes = _parts(Bias, width, use_peepholes)
     gate, act = (
         activation_of("lstmp", gate_activation),
         activation_of("lstmp", candidate_activation),
@@ -114,19 +114,20 @@ def lstmp(
     cell_act = activation_of("lstmp", cell_activation)
     project = PROJECTIONS[_projected_by(proj_activation, cell_activation)]
 
-    def step(state: Any, rows: Any) -> tuple[Any, Any]:
-        r, c = state
-        pa, pi, pf, po = jnp.split(rows + r @ Weight, 4, 1)
+    def step(weights: Any, peepholes: Any, state: Any, rows: Any) -> tuple[Any, Any]:
+        (weight, proj_weight), (wi, wf, wo), (r, c) = weights, peepholes, state
+        pa, pi, pf, po = jnp.split(rows + r @ weight, 4, 1)
         a, i, f = act(pa), gate(pi + wi * c), gate(pf + wf * c)
         cell = _clipped(a * i + f * c, cell_clip)
         o = gate(po + wo * cell)
         shown = cell_act(cell)
         hidden = o * shown
-        out = _clipped(project(hidden @ ProjWeight), proj_clip)
+        out = _clipped(project(hidden @ proj_weight), proj_clip)
         return (out, cell), (out, cell, jnp.concatenate([a, i, f, o], 1), shown, hidden)
 
     first = first_state("lstmp", "H0", H0, x, projected), first_state("lstmp", "C0", C0, x, width)
-    outputs = scanned(x.with_rows(x.rows + bias), is_reverse, first, step)
+    weights, biased = (Weight, ProjWeight), x.with_rows(x.rows + bias)
+    outputs = scanned(biased, is_reverse, step, first, weights, peepholes)
     inner = jnp.split(
         batched(x, jnp.concatenate(outputs[2:], 1), is_reverse).rows, [4 * width, 5 * width], 1
     )

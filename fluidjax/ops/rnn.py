@@ -8,6 +8,7 @@ longest sequences first).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -71,29 +72,82 @@ def kept(value: Any) -> Any:
     return checkpoint_name(value, KEPT)
 
 
+# (weights, others, state, rows [N, ...]) -> (state, outputs). The state's first array is also the
+# first output.
+Step = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
+# (weights, the state's first array before each step, outputs) -> what a step adds to its rows: one
+# row for each step of each sequence
+Products = Callable[[Any, Any, Any], Any]
+
+
 def scanned(
-    x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tuple[Any, Any]]
+    x: Ragged,
+    reverse: bool,
+    step: Step,
+    state: Any,
+    weights: Any,
+    others: Any,
+    products: Products | None = None,
 ) -> Any:
-    """`step(state, rows [N, ...]) -> (state, outputs)` along all sequences; the outputs as packed
-    rows.
+    """The outputs of `step` along all sequences, as packed rows.
 
     For the gradient, the states and the values marked with `kept` (the products) are saved.
     Elementwise results are recomputed, which is faster than passing a dozen arrays from one loop to
-    the other.
+    the other. With `products` the gradient of the weights is one product behind the loop; without,
+    each step adds to it.
     """
+    loop = partial(_loop, step) if products is None else partial(_loop_of_products, step, products)
+    rows, alive = jnp.moveaxis(view(x, reverse), 1, 0), mask(x).T
+    return jax.tree.map(
+        lambda c: copied(x.with_rows(pack(x, jnp.moveaxis(c, 0, 1), reverse))),
+        loop(weights, others, state, rows, alive),
+    )
+
+
+def _loop(step: Step, weights: Any, others: Any, state: Any, rows: Any, alive: Any) -> Any:
+    """rows: [longest, N, ...]; alive: [longest, N], which of them are a sequence's."""
 
     def one(state: Any, given: Any) -> tuple[Any, Any]:
         rows, alive = given
-        new, outputs = step(state, rows)
+        new, outputs = step(weights, others, state, rows)
         return jax.tree.map(lambda a, b: jnp.where(alive[:, None], a, b), new, state), outputs
 
     one = jax.checkpoint(
         one, prevent_cse=False, policy=jax.checkpoint_policies.save_only_these_names(KEPT)
     )
-    _, cells = loops.scan(one, state, (jnp.moveaxis(view(x, reverse), 1, 0), mask(x).T))
-    return jax.tree.map(
-        lambda c: copied(x.with_rows(pack(x, jnp.moveaxis(c, 0, 1), reverse))), cells
+    return loops.scan(one, state, (rows, alive))[1]
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _loop_of_products(
+    step: Step, products: Products, weights: Any, others: Any, state: Any, rows: Any, alive: Any
+) -> Any:
+    return _loop(step, weights, others, state, rows, alive)
+
+
+@_loop_of_products.defjvp
+def _loop_of_products_jvp(
+    step: Step, products: Products, primals: tuple[Any, ...], tangents: tuple[Any, ...]
+) -> tuple[Any, Any]:
+    """The products with the weights' tangents are added to the tangents of the rows; a gradient is
+    the transpose of that.
+    """
+    weights, others, state, rows, alive = primals
+    d_weights, d_others, d_state, d_rows, _ = tangents
+    outputs, linear = jax.linearize(
+        lambda others, state, rows: _loop(step, weights, others, state, rows, alive),
+        others,
+        state,
+        rows,
     )
+    # A step of a sequence that has ended may compute infinities. XLA:CPU multiplies matrices
+    # faster than arrays of three axes.
+    before, *made = (
+        jnp.where(alive[..., None], a, 0).reshape(alive.size, a.shape[-1])
+        for a in (jnp.concatenate([state[0][None], outputs[0]])[:-1], *outputs)
+    )
+    d_rows = d_rows + products(d_weights, before, made).reshape(d_rows.shape)
+    return outputs, linear(d_others, d_state, d_rows)
 
 
 def batch_places(x: Ragged, reverse: bool) -> Any:
@@ -164,16 +218,25 @@ def gru(
     )
     gate, act = activation_of("gru", gate_activation), activation_of("gru", activation)
 
-    def step(h: Any, rows: Any) -> tuple[Any, Any]:
+    def step(weights: Any, _: Any, state: Any, rows: Any) -> tuple[Any, Any]:
+        (gates, candidate), (h,) = weights, state
         u, r = jnp.split(gate(kept(rows[:, : 2 * width] + h @ gates)), 2, 1)
         reset = r * h
         c = act(kept(rows[:, 2 * width :] + reset @ candidate))
         new = u * h + (1 - u) * c if origin_mode else (1 - u) * h + u * c
-        return new, (jnp.concatenate([u, r, c], 1), reset, new)
+        return (new,), (new, reset, jnp.concatenate([u, r, c], 1))
+
+    def products(weights: Any, h: Any, outputs: Any) -> Any:
+        return jnp.concatenate([h @ weights[0], outputs[1] @ weights[1]], -1)
 
     biased = x if Bias is None else x.with_rows(x.rows + Bias.reshape(1, -1))
-    outputs = scanned(biased, is_reverse, first_state("gru", "H0", H0, x, width), step)
-    return *(batched(x, rows, is_reverse) for rows in outputs), x.with_rows(outputs[2])
+    first = first_state("gru", "H0", H0, x, width)
+    weights = gates, candidate
+    hidden, reset, parts = scanned(biased, is_reverse, step, (first,), weights, (), products)
+    return (
+        *(batched(x, rows, is_reverse) for rows in (parts, reset, hidden)),
+        x.with_rows(hidden),
+    )
 
 
 def _lstm_specs(
@@ -222,22 +285,27 @@ def lstm(
             f"op 'lstm' takes a Bias of {7 if use_peepholes else 4} * {width} numbers, not"
             f" {bias.shape[0]}"
         )
-    wi, wf, wo = jnp.split(bias[4 * width :], 3) if use_peepholes else (0, 0, 0)
+    peepholes = tuple(jnp.split(bias[4 * width :], 3)) if use_peepholes else ()
     gate, act = activation_of("lstm", gate_activation), activation_of("lstm", candidate_activation)
     cell_act = activation_of("lstm", cell_activation)
 
-    def step(state: Any, rows: Any) -> tuple[Any, Any]:
-        h, c = state
-        pa, pi, pf, po = jnp.split(kept(rows + h @ Weight), 4, 1)
+    def step(weight: Any, peepholes: Any, state: Any, rows: Any) -> tuple[Any, Any]:
+        (h, c), (wi, wf, wo) = state, peepholes or (0, 0, 0)
+        pa, pi, pf, po = jnp.split(kept(rows + h @ weight), 4, 1)
         a, i, f = act(pa), gate(pi + wi * c), gate(pf + wf * c)
         cell = a * i + f * c
         o = gate(po + wo * cell)
         shown = cell_act(cell)
         return (o * shown, cell), (o * shown, cell, jnp.concatenate([a, i, f, o], 1), shown)
 
+    def products(weight: Any, h: Any, _: Any) -> Any:
+        return h @ weight
+
     first = first_state("lstm", "H0", H0, x, width), first_state("lstm", "C0", C0, x, width)
     biased = x.with_rows(x.rows + bias[: 4 * width])
-    hidden, cell, gates, shown = scanned(biased, is_reverse, first, step)
+    hidden, cell, gates, shown = scanned(
+        biased, is_reverse, step, first, Weight, peepholes, products
+    )
     return (
         x.with_rows(hidden),
         x.with_rows(cell),

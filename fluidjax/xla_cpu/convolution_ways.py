@@ -10,7 +10,8 @@ filter.
 - samples: a 1x1 convolution of many pixels, channels first, as a product for each sample: nothing
   is transposed.
 - last: a 1x1 convolution, channels last, as one product over all pixels.
-- taps: a depthwise convolution as a sum of shifted inputs times a weight for each channel.
+- taps: a depthwise convolution, or one of a grey image, as a sum of shifted inputs times a weight
+  for each channel.
 
 No way multiplies by zeros that a convolution does not have (the padding aside), so infinities and
 nan spread as in a convolution. Sums are float32 for 16-bit floats, as in XLA's convolution.

@@ -57,6 +57,7 @@ SMALL = {
     "depthwise": ((2, 4, 5, 6), (4, 1, 3, 3), (1, 1), ((1, 1), (2, 0))),
     "depthwise, padding beyond the filter": ((1, 3, 5, 4), (3, 1, 2, 2), (1, 1), ((3, 1), (2, 0))),
     "depthwise, several outputs a channel, strides": ((2, 2, 5, 6), (4, 1, 3, 3), (2, 3), ((1, 1), (2, 0)), (2, 1)),
+    "grey, strides, dilations, uneven padding": ((2, 1, 6, 7), (3, 1, 3, 2), (2, 1), ((1, 0), (0, 2)), (1, 2)),
     "1x1": ((2, 3, 5, 4), (4, 3, 1, 1)),
     "1x1, strides": ((2, 3, 5, 4), (4, 3, 1, 1), (2, 3)),
     "strides, dilations, uneven padding": ((2, 3, 9, 8), (4, 3, 3, 2), (2, 3), ((0, 2), (3, 0)), (1, 2)),
@@ -119,7 +120,9 @@ TABLE = [
     ("columns", geometry((8, 512, 7, 7), (2048, 512, 1, 1))),
     ("last", geometry((8, 256, 56, 56), (64, 256, 1, 1), last=True)),
     ("xla", geometry((8, 256, 56, 56), (512, 256, 1, 1), (2, 2))),
-    ("xla", geometry((64, 1, 28, 28), (6, 1, 5, 5), last=True)),
+    ("grey", geometry((64, 1, 28, 28), (6, 1, 5, 5))),
+    ("grey", geometry((64, 1, 28, 28), (6, 1, 5, 5), last=True)),
+    ("xla", geometry((64, 1, 28, 28), (32, 1, 5, 5))),
 ]
 
 

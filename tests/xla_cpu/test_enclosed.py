@@ -14,13 +14,13 @@ from fluidjax import layers
 
 FORM = re.compile(r"dim_numbers = (\[.*?\]x\[.*?\])->")
 NATIVE, PLAIN = "[b, 0, 1, f]x[0, 1, i, o]", "[b, f, 0, 1]x[o, i, 0, 1]"
-FEED = np.random.default_rng(0).standard_normal((3, 8, 1, 12, 12)).astype("float32")
+FEED = np.random.default_rng(0).standard_normal((3, 8, 2, 12, 12)).astype("float32")
 
 
 def convolved(state: fluid.Variable, step: fluid.Variable) -> fluid.Variable:
     weight = fluid.ParamAttr("w", initializer=fluid.initializer.Constant(0.3))
     return layers.elementwise_add(
-        layers.conv2d(state, 1, 3, padding=1, param_attr=weight, bias_attr=False, act="tanh"), step
+        layers.conv2d(state, 2, 3, padding=1, param_attr=weight, bias_attr=False, act="tanh"), step
     )
 
 
@@ -33,17 +33,17 @@ def program(in_loop: bool) -> tuple[fluid.Program, fluid.Program, str]:
             rnn = layers.StaticRNN()
             with rnn.step():
                 step = rnn.step_input(x)
-                state = rnn.memory(shape=[-1, 1, 12, 12], batch_ref=step)
+                state = rnn.memory(shape=[-1, 2, 12, 12], batch_ref=step)
                 new = convolved(state, step)
                 rnn.update_memory(state, new)
                 rnn.step_output(new)
             last = layers.slice(rnn(), [0], [2], [3])
         else:
             state = layers.slice(x, [0], [0], [1])
-            state = layers.reshape(layers.scale(state, 0.0), [8, 1, 12, 12])
+            state = layers.reshape(layers.scale(state, 0.0), [8, 2, 12, 12])
             for i in range(3):
                 state = convolved(
-                    state, layers.reshape(layers.slice(x, [0], [i], [i + 1]), [8, 1, 12, 12])
+                    state, layers.reshape(layers.slice(x, [0], [i], [i + 1]), [8, 2, 12, 12])
                 )
             last = state
         loss = layers.mean(layers.square(last))
