@@ -25,7 +25,7 @@ from .compiling.recompiles import Recompiles
 from .core import EOFException
 from .devices import forked
 from .devices.place import Place, as_place, starts
-from .devices.placement import OneDevice
+from .devices.placement import OneDevice, copied
 from .errors import (
     EnforceNotMet,
     FetchError,
@@ -714,7 +714,7 @@ def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[A
     if not return_numpy and compiled.where.count == 1:
         # a later step must not donate what the caller holds
         for i in compiled.plan.persistable_fetches:
-            fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
+            fetched[i] = jax.tree.map(copied, fetched[i])
     return [shown(v, return_numpy) for v in fetched]
 
 

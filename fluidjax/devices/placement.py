@@ -38,6 +38,12 @@ def refuse_mesh(what: str) -> None:
         )
 
 
+def copied(array: jax.Array) -> jax.Array:
+    """A copy on the same devices. `array.copy()` would compile a program for each shape."""
+    with jax.enable_x64(True):
+        return jax.device_put(array, may_alias=False)
+
+
 def owned(values: Sequence[Any], device: Any = None) -> list[Any]:
     """Device arrays with memory of their own. The caller gives the values away, so that large ones
     are not copied.
@@ -56,7 +62,9 @@ def owned(values: Sequence[Any], device: Any = None) -> list[Any]:
             if isinstance(value, np.ndarray):
                 placed.append(next(hosts))
             else:
-                placed.append(value.copy() if id(value) in large else jax.device_put(value, device))
+                placed.append(
+                    copied(value) if id(value) in large else jax.device_put(value, device)
+                )
                 large[id(value)] = value
         return placed
 

@@ -120,21 +120,24 @@ def _adaptive(
     return Windows(axes, cells, sizes, sizes, nothing, tuple(ksize))
 
 
-def _pool(
-    x: Array, *, pooling_type, ksize, global_pooling, strides, paddings, exclusive, adaptive, ceil_mode, data_format,
+def _windows(
+    x: Array, *, pooling_type, ksize, global_pooling, strides, paddings, adaptive, ceil_mode, data_format,
     padding_algorithm,
-) -> tuple[jax.Array, Windows | None]:  # fmt: skip
+) -> Windows | None:  # fmt: skip
+    """The windows of a pool; None if they differ in size."""
     if pooling_type not in ("max", "avg"):
         raise ShapeError(f"pooling_type is {pooling_type!r}; it can be 'max' or 'avg'")
     if adaptive and not global_pooling:
-        win = _adaptive(x, pooling_type, ksize, strides, data_format)
-    else:
-        win = windows_of(
-            x, ksize, strides, paddings, data_format, global_pooling, ceil_mode, padding_algorithm
-        )
+        return _adaptive(x, pooling_type, ksize, strides, data_format)
+    return windows_of(
+        x, ksize, strides, paddings, data_format, global_pooling, ceil_mode, padding_algorithm
+    )
+
+
+def _pool(x: Array, win: Windows | None, pooling_type, ksize, exclusive, data_format) -> jax.Array:
     if win is None:
-        return _uneven_average(x, ksize, data_format), None
-    return _max(x, win) if pooling_type == "max" else _average(x, win, exclusive), win
+        return _uneven_average(x, ksize, data_format)
+    return _max(x, win) if pooling_type == "max" else _average(x, win, exclusive)
 
 
 @op(outs="Out", rows=row_wise("X"))
@@ -149,12 +152,11 @@ def pool2d(
     left, right). exclusive: padding does not count in an average. adaptive: ksize is the size of
     Out. global_pooling: one window.
     """
-    out, _ = _pool(
+    win = _windows(
         X, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides, paddings=paddings,
-        exclusive=exclusive, adaptive=adaptive, ceil_mode=ceil_mode, data_format=data_format,
-        padding_algorithm=padding_algorithm,
+        adaptive=adaptive, ceil_mode=ceil_mode, data_format=data_format, padding_algorithm=padding_algorithm,
     )  # fmt: skip
-    return out
+    return _pool(X, win, pooling_type, ksize, exclusive, data_format)
 
 
 @op(outs="Out", rows=row_wise("X"))
@@ -166,12 +168,11 @@ def pool3d(
     """Out = max or average ("avg") of X over windows; X [N, C, D, H, W] or [N, D, H, W, C]. See
     pool2d.
     """
-    out, _ = _pool(
+    win = _windows(
         X, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides, paddings=paddings,
-        exclusive=exclusive, adaptive=adaptive, ceil_mode=ceil_mode, data_format=data_format,
-        padding_algorithm=padding_algorithm,
+        adaptive=adaptive, ceil_mode=ceil_mode, data_format=data_format, padding_algorithm=padding_algorithm,
     )  # fmt: skip
-    return out
+    return _pool(X, win, pooling_type, ksize, exclusive, data_format)
 
 
 def _declare_pool_grad(kind: str) -> None:
@@ -186,15 +187,16 @@ def _declare_pool_grad(kind: str) -> None:
         if d_Out is None:
             return None
 
-        def pool(x: Array) -> tuple[jax.Array, Windows | None]:
-            return _pool(
-                x, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides,
-                paddings=paddings, exclusive=exclusive, adaptive=adaptive, ceil_mode=ceil_mode,
-                data_format=data_format, padding_algorithm=padding_algorithm,
-            )  # fmt: skip
-
-        _, pull, win = jax.vjp(pool, X, has_aux=True)
-        return _max_grad(X, d_Out, win) if pooling_type == "max" else pull(d_Out)[0]
+        win = _windows(
+            X, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides,
+            paddings=paddings, adaptive=adaptive, ceil_mode=ceil_mode, data_format=data_format,
+            padding_algorithm=padding_algorithm,
+        )  # fmt: skip
+        if pooling_type == "max":
+            return _max_grad(X, d_Out, win)
+        return jax.vjp(lambda x: _pool(x, win, "avg", ksize, exclusive, data_format), X)[1](d_Out)[
+            0
+        ]
 
 
 for _kind in ("pool2d", "pool3d"):

@@ -20,7 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..devices import forked
-from ..devices.placement import Mesh, PerRank, Placement, Spanning, per_rank, spread_out
+from ..devices.placement import (
+    Mesh,
+    PerRank,
+    Placement,
+    Spanning,
+    copied,
+    per_rank,
+    spread_out,
+)
 from ..devices.platforms import Packing
 from ..devices.shard_layout import ShardedValue, ShardLayout, arrays_of
 from ..errors import EnforceNotMet
@@ -390,7 +398,7 @@ class StateBuffers:
                 raise EnforceNotMet(
                     "the variables that a program reads came to have other shapes while it ran"
                 )
-            return [array.copy() for array in self.constant]
+            return [copied(array) for array in self.constant]
 
         return self.scope.between_steps(self.constants, copies)
 
@@ -509,7 +517,7 @@ def _own_arrays(vars: Sequence[ScopeVar]) -> None:
     for var in vars:
         value = var.storage.value if isinstance(var.storage, Held) else None
         if isinstance(value, jax.Array) and len(value.devices()) == 1:
-            var.storage = Held(value.copy())
+            var.storage = Held(copied(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ..devices import forked
-from ..devices.placement import PerRank
+from ..devices.placement import PerRank, copied
 from ..devices.shard_layout import ShardedValue
 from .selected_rows import SelectedRows
 
@@ -52,7 +52,7 @@ def lasting(value: Any) -> Any:
     if not isinstance(value, jax.Array) or not value.is_fully_addressable:
         return value
     forked.refuse_unfinished(value)
-    return np.asarray(value) if len(value.devices()) == 1 else value.copy()
+    return np.asarray(value) if len(value.devices()) == 1 else copied(value)
 
 
 @dataclass(frozen=True, slots=True)
