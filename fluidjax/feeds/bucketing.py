@@ -45,14 +45,13 @@ def bucketed(
     sequences too, by empty ones, and so the arrays of these names that have as many rows. inner:
     names whose numbers of sequences below the first level are padded up to a bucket, by empty ones.
     by_offsets: the number of rows is the only bound given for the longest sequence. rooms: by name,
-    the rows and the longest sequence to pad up to at least. Equal LoDs get equal keys, numbered by
-    first appearance. Raises FluidValueError for a LoD that does not fit its rows.
+    the rows and the longest sequence to pad up to in place of a bucket. Equal LoDs get equal keys,
+    numbered by first appearance. Raises FluidValueError for a LoD that does not fit its rows.
     """
     keys: dict[tuple[bytes, ...], int] = {}
     lods = {n: v for n, v in feed.items() if isinstance(v, LoDTensor) and has_lod(v)}
     ragged = {
-        n: _ragged(n, v, keys, exact, by_offsets, (rooms or {}).get(n, (0, 0)))
-        for n, v in lods.items()
+        n: _ragged(n, v, keys, exact, by_offsets, (rooms or {}).get(n)) for n, v in lods.items()
     }
     if not exact:
         ragged |= {n: _inner(ragged[n]) for n in inner if n in ragged}
@@ -140,7 +139,7 @@ def _ragged(
     keys: dict[tuple[bytes, ...], int],
     exact: bool,
     by_offsets: bool,
-    room: tuple[int, int],
+    room: tuple[int, int] | None,
 ) -> Ragged:
     array = tensor.array()
     wrong = tensor.misfit()
@@ -150,8 +149,9 @@ def _ragged(
     key = keys.setdefault(lod, len(keys))
     if exact:
         return Ragged(np.array(array), offsets, longest, key)
-    most, long = map(max, tensor.room, room)
-    rows = extended(array, max(bucket(array.shape[0]), most))
+    capacity, *bounds = room or (bucket(array.shape[0]), *map(bucket, longest))
+    most, long = tensor.room
+    rows = extended(array, max(capacity, most))
     if by_offsets:
         return Ragged(
             rows,
@@ -163,7 +163,7 @@ def _ragged(
     return Ragged(
         rows,
         offsets,
-        tuple(max(bucket(n), long) for n in longest),
+        tuple(max(n, long) for n in bounds),
         key,
         padded=True,
         most=_rows_bucket(offsets),

@@ -7,7 +7,9 @@ the third on they are padded to a bucket.
 
 A new bucket costs a compilation, so it must be used often enough. A batch that is a little smaller
 than sizes that are compiled already is padded to them. After enough such batches it gets a bucket
-of its own.
+of its own. A bucket that very many batches of a training were padded to is compiled once more, no
+larger than the largest of them: sentences are often cut at a length, and a bucket may be half as
+long again. A prediction must not wait for that.
 
 A server predicts on batches of any size, and each size would be compiled. So batches are padded to
 the sizes that you name, or to learnt sizes: the first two sizes are not padded, later ones are
@@ -16,7 +18,9 @@ padded to a known size that is at most twice as large, or else to a bucket.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,12 +30,15 @@ from ..lod_tensor import LoDTensor, measured
 from ..lower.step import Step
 from ..ops.registry import lookup, traits
 from ..ops.traits import Sequences
-from .bucketing import batched, bucket, bucketed, form_of
+from .bucketing import SMALLEST, batched, bucket, bucketed, form_of
 
 AS_THEY_ARE = 2  # numbers of sequences
 # a batch is padded to sizes that are at most so many times those of its own bucket
 ROOM = 2
 PATIENCE = 32  # batches of a bucket that are padded to larger sizes before the bucket is compiled
+OFTEN = 100  # batches that are padded to a bucket before it is compiled as large as they need
+# a bucket is compiled once more only if that leaves out at least so much of one of its sizes
+SAVED = 0.1
 
 
 def inner_levels(step: Step) -> frozenset[str]:
@@ -88,6 +95,34 @@ def _rounded_up(count: int) -> int:
     return count if count < 4 else bucket(2 * count) // 2
 
 
+@dataclass
+class _Bucket:
+    """waited: its batches that were padded to larger sizes; PATIENCE once it is compiled. used: the
+    batches that were padded to it. needed: the largest of their sizes. cut: the sizes that it is
+    compiled for once more.
+    """
+
+    waited: int = 0
+    used: int = 0
+    needed: tuple[int, ...] = ()
+    cut: tuple[int, ...] | None = None
+
+    def sizes(self, own: tuple[int, ...], needed: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes for a batch that needs these and is padded to this bucket, `own`."""
+        if self.cut is None:
+            self.used += 1
+            self.needed = tuple(map(max, self.needed or needed, needed))
+            if self.used < OFTEN:
+                return own
+            cut = tuple(
+                min(b, math.ceil(n / SMALLEST) * SMALLEST)
+                for n, b in zip(self.needed, own, strict=True)
+            )
+            saves = any(a <= (1 - SAVED) * b for a, b in zip(cut, own, strict=True))
+            self.cut = cut if saves else own
+        return self.cut if all(map(int.__le__, needed, self.cut)) else own
+
+
 class Padding:
     """The padding of one program's ragged feeds, by their forms (which of them share which LoD)."""
 
@@ -97,19 +132,20 @@ class Padding:
         inner: frozenset[str] = frozenset(),
         by_offsets: bool = False,
         sizes: tuple[int, ...] | None = None,
+        cuts: bool = False,
     ) -> None:
         """batches: feeds without a LoD whose first dimension may be of any size. inner: see
         inner_levels. by_offsets: see goes_by_offsets. sizes: the sizes that batches without
-        sequences are padded up to; () for learnt sizes, None for no padding.
+        sequences are padded up to; () for learnt sizes, None for no padding. cuts: whether buckets
+        that are used often are cut to what their batches need.
         """
         self._batch_sizes = None if sizes is None else BatchSizes(sizes)
-        self.batches, self.inner, self.by_offsets = batches, inner, by_offsets
+        self.batches, self.inner, self.by_offsets, self._cuts = batches, inner, by_offsets, cuts
         self._exact: set[Any] = set()  # forms with an op that must see no padding
         # forms with an op that must know the number of sequences
         self._counted: set[Any] = set()
         self._counts: dict[Any, dict[tuple[int, ...], None]] = {}
-        # form -> bucket -> how many of its batches were padded to larger sizes
-        self._sizes: dict[Any, dict[tuple[int, ...], int]] = {}
+        self._buckets: dict[Any, dict[tuple[int, ...], _Bucket]] = {}  # by form and sizes
 
     @staticmethod
     def ragged(values: Mapping[str, Any]) -> bool:
@@ -150,20 +186,24 @@ class Padding:
         ragged = {n: measured(v) for n, v in values.items() if isinstance(v, LoDTensor)}
         if any(len(found.longest) != 1 for found in ragged.values()):
             return {}
-        lengths = [0 if self.by_offsets else bucket(found.longest[0]) for found in ragged.values()]
-        sizes = zip(
-            [bucket(int(found.offsets[0][-1])) for found in ragged.values()], lengths, strict=True
-        )
-        own, waits = tuple(n for pair in sizes for n in pair), self._sizes.setdefault(form, {})
-        if waits.get(own, 0) < PATIENCE:
+        rows = [int(found.offsets[0][-1]) for found in ragged.values()]
+        longest = rows if self.by_offsets else [found.longest[0] for found in ragged.values()]
+        needed = tuple(n for pair in zip(rows, longest, strict=True) for n in pair)
+        own, buckets = tuple(map(bucket, needed)), self._buckets.setdefault(form, {})
+        at = buckets.setdefault(own, _Bucket())
+        if at.waited < PATIENCE:
             # other threads may add sizes
-            there = [s for s, count in list(waits.items()) if count >= PATIENCE]
             fits = [
-                s for s in there if all(a <= b <= ROOM * a for a, b in zip(own, s, strict=True))
+                sizes
+                for sizes, there in list(buckets.items())
+                if there.waited >= PATIENCE
+                and all(a <= b <= ROOM * a for a, b in zip(own, sizes, strict=True))
             ]
-            waits[own] = waits.get(own, 0) + 1 if fits else PATIENCE
+            at.waited = at.waited + 1 if fits else PATIENCE
             own = min(fits, default=own)
-        return dict(zip(ragged, zip(own[::2], own[1::2], strict=True), strict=True))
+            at = buckets[own]
+        sizes = at.sizes(own, needed) if self._cuts else own
+        return dict(zip(ragged, zip(sizes[::2], sizes[1::2], strict=True), strict=True))
 
     def _vary(self, form: Any, values: Mapping[str, Any]) -> bool:
         counts = self._counts.setdefault(form, {})

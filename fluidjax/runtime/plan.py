@@ -236,8 +236,8 @@ class StepPlan:
         """A new Padding for this step's ragged feeds."""
         feeds = self.step.feeds.items()
         batches = frozenset(n for n, v in feeds if not v.lod_level and (v.shape or (0,))[0] < 0)
-        offsets = goes_by_offsets(self.step)
-        return Padding(batches, inner_levels(self.step), offsets, self.batch_sizes)
+        inner, offsets = inner_levels(self.step), goes_by_offsets(self.step)
+        return Padding(batches, inner, offsets, self.batch_sizes, not self.reads_only)
 
     def check_feed(self, feed: Mapping[str, Any], parts: int = 1) -> dict[str, Any]:
         """The fed values that the step takes; `parts` is the number of parts in which they then go
