@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import jax
-import jax.extend
 import numpy as np
 
 from ..base.loc import warn
@@ -173,7 +172,9 @@ def start_anew() -> None:
     global _starts
     _starts += 1
     gpus.cache_clear()
-    jax.extend.backend.clear_backends()
+    from jax.extend.backend import clear_backends  # it takes a while to import
+
+    clear_backends()
 
 
 def is_compiled_with_cuda() -> bool:

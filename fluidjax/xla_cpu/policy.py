@@ -20,7 +20,7 @@ from ..ir.desc import OpDesc, ProgramDesc
 from ..lower.env import Context, Env
 from ..lower.recomputed import Tie
 from ..ops.target import PLAIN, Target
-from . import batching, convolution, last_readers, library, options, row_blocks, samples, stacks
+from . import batching, convolution, last_readers, options, row_blocks, samples, stacks
 from .cost import is_of_products, loops_are_long
 from .options import YNNPACK
 
@@ -97,7 +97,11 @@ class Policy:
 
     def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function to trace in place of the step's."""
-        return library.kept_apart(function) if self.library else function
+        if not self.library:
+            return function
+        from .library import kept_apart  # few steps need it, and jax.extend takes a while to import
+
+        return kept_apart(function)
 
     def by_samples(
         self, ops: Sequence[OpDesc], state: Mapping[str, Any], fed: Iterable[Any]
