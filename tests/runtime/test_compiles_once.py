@@ -57,6 +57,28 @@ def test_the_second_run_compiles_nothing(compiles, width):
     assert not compiles
 
 
+@pytest.mark.parametrize("width", [4, 200])
+def test_the_first_run_compiles_the_step_alone(compiles, width):
+    """The variables that a startup program made are copied without a program for each shape."""
+    with fresh(1) as (main, startup):
+        x = fluid.data("x", [None, width])
+        hidden = layers.fc(layers.fc(x, 5, act="relu"), width)
+        loss = layers.mean(layers.batch_norm(hidden))
+        fluid.optimizer.Adam(0.01).minimize(loss)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    compiles.clear()
+    weight = main.all_parameters()[0]
+    exe.run(
+        main,
+        {"x": np.ones((8, width), np.float32)},
+        [loss, weight],
+        scope=scope,
+        return_numpy=False,
+    )
+    assert len(compiles) == 1
+
+
 def conv_net():
     x, y = fluid.data("x", [2, 2, 4, 4]), fluid.data("y", [2, 1], "int64")
     for _ in range(3):

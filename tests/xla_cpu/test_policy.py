@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
 import pytest
+from jax import lax
 
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.ops.target import PLAIN
-from fluidjax.xla_cpu.options import FUSED
+from fluidjax.xla_cpu.options import ALONE, FUSED, IN_LIBRARY, ORDINARY, known
 from fluidjax.xla_cpu.policy import FLAG, choose
 from tests.nets import fresh
 from tests.test_layers_of_imports import every_import, modules
@@ -51,6 +54,19 @@ def test_off_it_leaves_all_to_xla(untuned: object) -> None:
     policy = choose("cpu")
     assert policy.target == PLAIN and policy.options() is None
     assert policy.options(memory=True)  # which the program asks for
+
+
+@pytest.mark.parametrize("given", [ORDINARY, FUSED, IN_LIBRARY, ALONE])
+def test_the_library_gets_no_convolutions(given: Mapping[str, Any]) -> None:
+    """The output and both gradients are XLA's own kernels, none of them part of a fusion."""
+
+    def products(x: Any, w: Any) -> Any:
+        y, pull = jax.vjp(lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "VALID"), x, w)
+        return y, pull(y)
+
+    lowered = jax.jit(products).lower(np.ones((64, 6, 12, 12)), np.ones((16, 6, 5, 5)))
+    text = lowered.compile(compiler_options=known(given)).as_text()
+    assert text[text.index("\nENTRY ") :].count(" convolution(") == 3
 
 
 def losses(count: int = 3) -> list[float]:
