@@ -186,6 +186,7 @@ class Executor(RunsDatasets):
         """
         if forked.without_threads:
             forked.refuse()
+        program = default_main_program() if program is None else program
         feed = bare_feed(feed)
         fetches, updates = fetch_targets(fetch_list)
         scope = chosen(scope)

@@ -4,9 +4,11 @@
 and the options for XLA. A policy changes the speed of a step; it changes results by no more than
 rounding.
 
-Another backend: its facts are in devices/platforms.py, its place in devices/place.py, and its
-options are chosen here, by the platform. `schedule`, `waits` and `target` are asked for before a
-step knows its platform, so they must suit all of them.
+Another backend: its facts are in devices/platforms.py, its place in devices/place.py. Give Policy
+its platform and its options in `fitted` and `options`. Lowerings of its own are chosen within
+`target`, when a step is lowered (lax.platform_dependent in convolution.py): `fluid.step_fn` and
+programs in segments ask for `target`, `schedule` and `waits` before the platform is known, so these
+must suit all platforms.
 """
 
 from __future__ import annotations
