@@ -109,18 +109,23 @@ class _Bucket:
 
     def sizes(self, own: tuple[int, ...], needed: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes for a batch that needs these and is padded to this bucket, `own`."""
-        if self.cut is None:
+        cut = self.cut  # other threads may make one too, of other sizes
+        if cut is None:
             self.used += 1
             self.needed = tuple(map(max, self.needed or needed, needed))
             if self.used < OFTEN:
                 return own
-            cut = tuple(
-                min(b, math.ceil(n / SMALLEST) * SMALLEST)
-                for n, b in zip(self.needed, own, strict=True)
-            )
-            saves = any(a <= (1 - SAVED) * b for a, b in zip(cut, own, strict=True))
-            self.cut = cut if saves else own
-        return self.cut if all(map(int.__le__, needed, self.cut)) else own
+            self.cut = cut = _cut(own, self.needed)
+        return cut if all(map(int.__le__, needed, cut)) else own
+
+
+def _cut(own: tuple[int, ...], needed: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of a bucket as large as needed; its own if that saves too little."""
+    found = tuple(
+        min(b, max(math.ceil(n / SMALLEST), 1) * SMALLEST) for n, b in zip(needed, own, strict=True)
+    )
+    saves = any(a <= (1 - SAVED) * b for a, b in zip(found, own, strict=True))
+    return found if saves else own
 
 
 class Padding:

@@ -477,6 +477,10 @@ def test_ragged_feeds_are_split_by_sequences():
         ),
     ):
         exe.run(compiled, feed={"x": nested}, fetch_list=[doubled])
+    with pytest.raises(
+        UnsupportedError, match="run_steps on several devices takes no sequences, as 'x' holds"
+    ):
+        exe.run_steps(compiled, feeds=[{"x": nested}] * 2, fetch_list=[doubled])
 
 
 def test_many_steps_in_one_call():

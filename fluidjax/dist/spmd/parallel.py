@@ -245,6 +245,12 @@ class Parallel:
         """Raises UnsupportedError unless all ranks get equal parts of every one of several stacked
         feeds.
         """
+        ragged = next((n for n, v in stacked.items() if isinstance(v, Ragged)), None)
+        if ragged is not None:
+            raise UnsupportedError(
+                f"run_steps on several devices takes no sequences, as {ragged!r} holds; call run for"
+                " each step"
+            )
         decides = next((n for n, v in stacked.items() if isinstance(v, Fixed)), None)
         if decides is not None:
             raise UnsupportedError(
