@@ -37,8 +37,10 @@ AS_THEY_ARE = 2  # numbers of sequences
 ROOM = 2
 PATIENCE = 32  # batches of a bucket that are padded to larger sizes before the bucket is compiled
 OFTEN = 100  # batches that are padded to a bucket before it is compiled as large as they need
-# a bucket is compiled once more only if that leaves out at least so much of one of its sizes
-SAVED = 0.1
+# A bucket is compiled once more only if that leaves out at least so much of one of its sizes. An
+# LSTM that takes 200 steps instead of 256 is there an eighth sooner at step 1,000; a translation with
+# 56 instead of 64 has not made up for its compilation at step 260.
+SAVED = 0.15
 
 
 def inner_levels(step: Step) -> frozenset[str]:
