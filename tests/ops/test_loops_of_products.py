@@ -85,26 +85,26 @@ def test_derivatives_are_the_loops(
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
-def carried(function: Callable[..., Any], *given: Any) -> set[tuple[int, ...]]:
-    """The shapes of what loops of the function carry from step to step."""
+def sums_in_loops(function: Callable[..., Any], *given: Any) -> set[tuple[int, ...]]:
+    """The shapes of the sums that loops of the function compute in each step."""
     found: set[tuple[int, ...]] = set()
 
-    def look(jaxpr: Any) -> None:
+    def look(jaxpr: Any, looped: bool) -> None:
         for eqn in jaxpr.eqns:
-            if eqn.primitive.name == "scan":
-                first, count = eqn.params["num_consts"], eqn.params["num_carry"]
-                found.update(v.aval.shape for v in eqn.invars[first : first + count])
+            if looped and eqn.primitive.name in ("add", "add_any"):
+                found.update(v.aval.shape for v in eqn.outvars)
             for inner in jax.tree.leaves(eqn.params, is_leaf=lambda p: hasattr(p, "eqns")):
-                look(getattr(inner, "jaxpr", inner)) if hasattr(inner, "eqns") else None
+                if hasattr(inner, "eqns"):
+                    look(getattr(inner, "jaxpr", inner), looped or eqn.primitive.name == "scan")
 
-    look(jax.make_jaxpr(function)(*given).jaxpr)
+    look(jax.make_jaxpr(function)(*given).jaxpr, False)
     return found
 
 
 def test_no_loop_adds_the_gradient_of_the_weights_up() -> None:
     lengths = [2, 5, 1, 3]
     by_loop, behind = (
-        carried(jax.grad(summed(lengths, False, hoisted)), *drawn(lengths))
+        sums_in_loops(jax.grad(summed(lengths, False, hoisted)), *drawn(lengths))
         for hoisted in (False, True)
     )
     assert (WIDTH, WIDTH) in by_loop
